@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"crypto"
 	"crypto/tls"
 	"crypto/x509"
 	"strings"
@@ -39,7 +40,7 @@ func Authorities(ctx context.Context, creds Credentials, at string, a v1alpha1.A
 	return pem, nil
 }
 
-// ArchivePEM returns the private key and the certificates of a PKCS#12 archive without a password, as PEM: leaf, intermediates, root. The
+// ArchivePEM returns the private key and the certificates of a PKCS#12 archive without a password, as PEM, in the order of LeafFirst. The
 // archive sets the work of deriving its keys, so one that takes more than a second is refused, which libraries do not do. The error has
 // class Invalid and contains no value.
 func ArchivePEM(archive []byte) ([]byte, error) {
@@ -48,6 +49,25 @@ func ArchivePEM(archive []byte) ([]byte, error) {
 		return nil, NewError(Invalid, "is not a PKCS#12 archive with a private key and a certificate, without a password and with at most 600,000 iterations")
 	}
 	return []byte(pem), nil
+}
+
+// PrivateKey returns the first private key of PEM, in PKCS#8, PKCS#1 or SEC 1. The error has class Invalid and contains no value.
+func PrivateKey(pem []byte) (crypto.PrivateKey, error) {
+	key, err := cryptofuncs.PrivateKey(string(pem))
+	if err != nil {
+		return nil, NewError(Invalid, "%s", err.Error())
+	}
+	return key, nil
+}
+
+// LeafFirst orders certificates: that of the private key, its issuers up to the root, and then all others. A key that matches none of
+// them is an error of class Invalid. Without a key (nil) the leaf is found by the issuers, and if it is not clear the order stays.
+func LeafFirst(certs []*x509.Certificate, key crypto.PrivateKey) ([]*x509.Certificate, error) {
+	ordered, err := cryptofuncs.LeafFirst(certs, key)
+	if err != nil {
+		return nil, NewError(Invalid, "%s", err.Error())
+	}
+	return ordered, nil
 }
 
 // A CertificateFault is the problem of a server's certificate, as the end of a sentence that starts with "the

@@ -147,6 +147,9 @@ func certificateOf(ctx context.Context, tenant string, s *v1alpha1.ClientCertifi
 	if err != nil {
 		return source{}, provider.NewError(provider.Invalid, certField+".clientCertificateRef: is not a certificate with its private key, in PEM form or as PKCS#12 without a password and with at most 600,000 iterations")
 	}
+	if chain, err = provider.LeafFirst(chain, key); err != nil {
+		return source{}, provider.Field(certField+".clientCertificateRef", err)
+	}
 	return source{certField, false, func(_ context.Context, o azcore.ClientOptions) (azcore.TokenCredential, error) {
 		return azidentity.NewClientCertificateCredential(tenant, id, chain, key, &azidentity.ClientCertificateCredentialOptions{ClientOptions: o, DisableInstanceDiscovery: true, SendCertificateChain: true})
 	}}, nil

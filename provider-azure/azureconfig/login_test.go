@@ -1,6 +1,7 @@
 package azureconfig
 
 import (
+	"bytes"
 	"crypto/x509"
 	"maps"
 	"net/http"
@@ -105,6 +106,8 @@ func TestLogins(t *testing.T) {
 	_, unrelatedPEM := certificate(t)
 	values := map[string][]byte{"secret": []byte(secret + "\n"), "wrong": []byte("wrong"), "cert": knownPEM, "stranger": unrelatedPEM, "garbage": []byte(secret), "locked": archive(t, pkcs12.Modern2023, knownPEM, secret)}
 	maps.Copy(values, archives)
+	values["authority"] = append(slices.Clone(unrelatedPEM[bytes.Index(unrelatedPEM, []byte("-----BEGIN CERTIFICATE")):]), knownPEM...)
+	values["mixed"] = append(slices.Clone(knownPEM[:bytes.Index(knownPEM, []byte("-----BEGIN CERTIFICATE"))]), unrelatedPEM[bytes.Index(unrelatedPEM, []byte("-----BEGIN CERTIFICATE")):]...)
 	values["laborious"] = laborious(t, archives["aes"])
 	const machine = "machine"
 	const shop = "system:serviceaccount:shop:shop"
@@ -139,6 +142,8 @@ func TestLogins(t *testing.T) {
 		"Server":       {"An error of the login is no wrong secret.", bySecret(), creds{}, emulator.Fault{Call: emulator.CallToken, Status: http.StatusServiceUnavailable}, nil, provider.Unavailable, "the status 503", 0},
 		"Certificate":  {"A certificate logs in.", byCertificate(), creds{}, emulator.Fault{}, nil, "", "", 0},
 		"Stranger":     {"A certificate that the application does not have is named.", withKey(byCertificate(), "stranger"), creds{}, emulator.Fault{}, nil, provider.Denied, "spec.auth.clientCertificate: the application does not have this certificate", 0},
+		"Authority":    {"The certificate of the key logs in, also after another one.", withKey(byCertificate(), "authority"), creds{}, emulator.Fault{}, nil, "", "", 0},
+		"Mixed":        {"A key of another certificate is named.", withKey(byCertificate(), "mixed"), creds{}, emulator.Fault{}, nil, provider.Invalid, "spec.auth.clientCertificate.clientCertificateRef: the private key matches none of the certificates", 0},
 		"DES":          {"A PKCS#12 archive without a password logs in.", withKey(byCertificate(), "des"), creds{}, emulator.Fault{}, nil, "", "", 0},
 		"RC2":          {"So does one as older tools make it.", withKey(byCertificate(), "rc2"), creds{}, emulator.Fault{}, nil, "", "", 0},
 		"AES":          {"So does one as OpenSSL 3 makes it.", withKey(byCertificate(), "aes"), creds{}, emulator.Fault{}, nil, "", "", 0},

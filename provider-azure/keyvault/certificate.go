@@ -3,10 +3,10 @@ package keyvault
 import (
 	"bytes"
 	"context"
+	"crypto"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
-	"slices"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
@@ -79,11 +79,12 @@ func (c *vault) certificate(ctx context.Context, ref provider.Ref, name string) 
 	return v, nil
 }
 
-// readPEM returns the certificates of a text, the leaf first, and the private key in PEM; nil if there is none. Errors contain no part of the text.
+// readPEM returns the certificates of a text, that of the private key first, and the private key in PEM; nil if there is none. A key that
+// matches none of the certificates is an error. Errors contain no part of the text.
 func readPEM(text []byte) (chain []*x509.Certificate, key []byte, err error) {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		switch {
-		case strings.HasSuffix(block.Type, "PRIVATE KEY"):
+		case strings.HasSuffix(block.Type, "PRIVATE KEY") && key == nil:
 			key = pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})
 		case block.Type == "CERTIFICATE" && len(chain) == maxChain:
 			return nil, nil, errors.Errorf("has more than %d certificates; issue a version with only its own chain", maxChain)
@@ -98,28 +99,14 @@ func readPEM(text []byte) (chain []*x509.Certificate, key []byte, err error) {
 	if len(chain) == 0 {
 		return nil, nil, errors.New("has no certificate in its secret; issue a new version")
 	}
-	return ordered(chain), key, nil
-}
-
-// ordered returns certificates from the leaf to its last issuer, or in the given order if they are not one chain.
-func ordered(certs []*x509.Certificate) []*x509.Certificate {
-	leaf := slices.IndexFunc(certs, func(c *x509.Certificate) bool {
-		return !slices.ContainsFunc(certs, func(o *x509.Certificate) bool { return o != c && bytes.Equal(o.RawIssuer, c.RawSubject) })
-	})
-	if leaf < 0 {
-		return certs
-	}
-	chain := []*x509.Certificate{certs[leaf]}
-	for last := certs[leaf]; len(chain) < len(certs); last = chain[len(chain)-1] {
-		issuer := slices.IndexFunc(certs, func(c *x509.Certificate) bool {
-			return bytes.Equal(c.RawSubject, last.RawIssuer) && !slices.Contains(chain, c)
-		})
-		if issuer < 0 {
-			return certs
+	var private crypto.PrivateKey
+	if key != nil {
+		if private, err = provider.PrivateKey(key); err != nil {
+			return nil, nil, err
 		}
-		chain = append(chain, certs[issuer])
 	}
-	return chain
+	chain, err = provider.LeafFirst(chain, private)
+	return chain, key, err
 }
 
 func encodeChain(chain []*x509.Certificate) []byte {

@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net/http"
 	"strings"
@@ -113,6 +114,11 @@ func TestCertificates(t *testing.T) {
 	srv := start(t)
 	old := certificate(t, srv, "web", emulator.Certificate{PEM: private + chain}, emulator.Tags(map[string]string{"team": "shop"}))
 	certificate(t, srv, "web", emulator.Certificate{PEM: private + root + leaf + issuer, Archive: archive})
+	for i, order := range [][]string{{one, leaf, issuer, root}, {root, leaf}, {one, root, issuer, leaf}} {
+		certificate(t, srv, fmt.Sprint("order", i), emulator.Certificate{PEM: strings.Join(order, "") + private})
+		certificate(t, srv, fmt.Sprint("archive", i), emulator.Certificate{PEM: private + strings.Join(order, ""), Archive: archive})
+	}
+	certificate(t, srv, "mixed", emulator.Certificate{PEM: private + one + root})
 	certificate(t, srv, "apart", emulator.Certificate{PEM: leaf + one})
 	certificate(t, srv, "public", emulator.Certificate{PEM: chain})
 	certificate(t, srv, "public-archive", emulator.Certificate{PEM: chain, Archive: archive})
@@ -134,6 +140,13 @@ func TestCertificates(t *testing.T) {
 		"Archive":       {"A PKCS#12 certificate is its chain from the leaf on, and has its archive.", provider.Ref{Key: "cert/web"}, chain, withArchive, "", ""},
 		"Version":       {"A version stays readable. One that is stored as PEM has no archive.", provider.Ref{Key: "cert/web", Version: old}, chain, all, "", ""},
 		"Apart":         {"Certificates that are not one chain keep their order.", provider.Ref{Key: "cert/apart"}, leaf + one, nil, "", ""},
+		"Extra":         {"The certificate of the private key is first, and one of another chain last.", provider.Ref{Key: "cert/order0"}, chain + one, nil, "", ""},
+		"ExtraArchive":  {"So it is in an archive.", provider.Ref{Key: "cert/archive0"}, chain + one, nil, "", ""},
+		"Gap":           {"A chain with a gap begins with the leaf.", provider.Ref{Key: "cert/order1"}, leaf + root, nil, "", ""},
+		"GapArchive":    {"So does one in an archive.", provider.Ref{Key: "cert/archive1"}, leaf + root, nil, "", ""},
+		"Last":          {"The leaf can be stored last.", provider.Ref{Key: "cert/order2"}, chain + one, nil, "", ""},
+		"LastArchive":   {"It can be the last one in an archive.", provider.Ref{Key: "cert/archive2"}, chain + one, nil, "", ""},
+		"Mixed":         {"A private key of another certificate is an error.", provider.Ref{Key: "cert/mixed"}, "", nil, provider.Invalid, `certificate "cert/mixed": the private key matches none of the certificates`},
 		"Public":        {"Without an exportable key the chain is read, and the key is refused with the fix.", provider.Ref{Key: "cert/public"}, chain, alone, "", ""},
 		"PublicArchive": {"An archive without a private key is refused, too.", provider.Ref{Key: "cert/public-archive"}, chain, alone, "", ""},
 		"Missing":       {"A missing certificate is NotFound.", provider.Ref{Key: "cert/none"}, "", nil, provider.NotFound, `certificate "cert/none": does not exist`},

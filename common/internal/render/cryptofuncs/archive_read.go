@@ -37,11 +37,11 @@ func pkcs12keyPass(pass, archive string) (string, error) {
 // pkcs12cert is pkcs12certPass with an empty password.
 func pkcs12cert(archive string) (string, error) { return pkcs12certPass("", archive) }
 
-// pkcs12certPass returns all certificates of a PKCS#12 archive as PEM: leaf, intermediates, root. If
-// they are not one chain, as in a trust store, they keep the order of the archive. An archive
-// without a certificate is an error; one without a key is not, unlike in External Secrets Operator.
+// pkcs12certPass returns all certificates of a PKCS#12 archive as PEM, in the order of LeafFirst: first the certificate of
+// the first private key of the archive. An archive without a certificate is an error, and one whose key matches none of them;
+// one without a key is not, unlike in External Secrets Operator.
 func pkcs12certPass(pass, archive string) (string, error) {
-	_, bags, err := openArchive(pass, archive)
+	p, bags, err := openArchive(pass, archive)
 	if err != nil {
 		return "", err
 	}
@@ -62,10 +62,27 @@ func pkcs12certPass(pass, archive string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if ordered, ok := chain(certs); ok {
-		certs = ordered
+	if certs, err = LeafFirst(certs, p.firstKey(bags)); err != nil {
+		return "", err
 	}
 	return encodeCertificates(certs), nil
+}
+
+// firstKey returns the first private key of an archive; nil if there is none, or none that certificates have.
+func (p password) firstKey(bags []safeBag) any {
+	for _, b := range bags {
+		der, err := p.key(b)
+		if err == nil && der == nil {
+			continue
+		}
+		if err == nil {
+			if key, err := parsePrivateKey(der); err == nil {
+				return key
+			}
+		}
+		return nil
+	}
+	return nil
 }
 
 // This package reads archives itself and does not use go-pkcs12, which reads only one key and two parts, and runs

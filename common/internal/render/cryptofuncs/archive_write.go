@@ -2,7 +2,6 @@ package cryptofuncs
 
 import (
 	"bytes"
-	"crypto"
 	"crypto/hkdf"
 	"crypto/pbkdf2"
 	"crypto/sha256"
@@ -55,14 +54,9 @@ func pair(certs, key string) (private any, leaf *x509.Certificate, others []*x50
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	signer, ok := private.(interface{ Public() crypto.PublicKey })
-	if !ok {
-		return nil, nil, nil, newError("the private key has a type that certificates do not support; use RSA, ECDSA or Ed25519")
-	}
-	public, ok := signer.Public().(interface{ Equal(crypto.PublicKey) bool })
-	i := slices.IndexFunc(all, func(c *x509.Certificate) bool { return ok && public.Equal(c.PublicKey) })
-	if i < 0 {
-		return nil, nil, nil, newError("the private key matches none of the certificates; store the pair that was issued together")
+	i, err := indexOf(all, private)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	return private, all[i], slices.Delete(slices.Clone(all), i, i+1), nil
 }

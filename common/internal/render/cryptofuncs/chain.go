@@ -2,6 +2,7 @@ package cryptofuncs
 
 import (
 	"bytes"
+	"crypto"
 	"crypto/x509"
 	"slices"
 )
@@ -40,38 +41,102 @@ func filterCertChain(part, text string) (string, error) {
 // because cross-signing gives an intermediate two.
 func chain(certs []*x509.Certificate) (ordered []*x509.Certificate, ok bool) {
 	certs = distinct(certs)
+	leaves := leavesOf(certs)
+	if len(leaves) != 1 {
+		return nil, false
+	}
+	ordered = path(leaves[0], certs)
+	slices.SortStableFunc(ordered, func(a, b *x509.Certificate) int { return rank(a) - rank(b) })
+	return ordered, len(ordered) == len(certs)
+}
+
+// LeafFirst orders certificates: that of the private key, its issuers up to the root, and then all others in their order.
+// Duplicates are removed. A key that matches none of the certificates is an error. Without a key the leaf is the only
+// certificate that has not issued another one, or of several such ones the only one that is not an authority. If there is
+// none, the order stays.
+func LeafFirst(certs []*x509.Certificate, key any) ([]*x509.Certificate, error) {
+	certs = distinct(certs)
+	leaf, err := leafOf(certs, key)
+	if leaf == nil || err != nil {
+		return certs, err
+	}
+	ordered := path(leaf, certs)
+	slices.SortStableFunc(ordered[1:], func(a, b *x509.Certificate) int { return rank(a) - rank(b) })
+	for _, c := range certs {
+		if !slices.Contains(ordered, c) {
+			ordered = append(ordered, c)
+		}
+	}
+	return ordered, nil
+}
+
+// leafOf returns the certificate of a private key. Without a key it is nil if the leaf is not clear.
+func leafOf(certs []*x509.Certificate, key any) (*x509.Certificate, error) {
+	if key != nil {
+		i, err := indexOf(certs, key)
+		if err != nil {
+			return nil, err
+		}
+		return certs[i], nil
+	}
+	leaves := leavesOf(certs)
+	if len(leaves) > 1 {
+		leaves = slices.DeleteFunc(leaves, func(c *x509.Certificate) bool { return c.IsCA })
+	}
+	if len(leaves) != 1 {
+		return nil, nil
+	}
+	return leaves[0], nil
+}
+
+// indexOf returns the index of the certificate of a private key.
+func indexOf(certs []*x509.Certificate, key any) (int, error) {
+	signer, ok := key.(interface{ Public() crypto.PublicKey })
+	if !ok {
+		return 0, newError("the private key has a type that certificates do not support; use RSA, ECDSA or Ed25519")
+	}
+	public, ok := signer.Public().(interface{ Equal(crypto.PublicKey) bool })
+	i := slices.IndexFunc(certs, func(c *x509.Certificate) bool { return ok && public.Equal(c.PublicKey) })
+	if i < 0 {
+		return 0, newError("the private key matches none of the certificates; store the pair that was issued together")
+	}
+	return i, nil
+}
+
+// issues reports whether p can have issued c.
+func issues(p, c *x509.Certificate) bool {
+	return p != c && !isRoot(c) && bytes.Equal(p.RawSubject, c.RawIssuer) && keyFits(c, p)
+}
+
+// leavesOf returns the certificates that can have issued none of the others.
+func leavesOf(certs []*x509.Certificate) (leaves []*x509.Certificate) {
+	byIssuer := map[string][]*x509.Certificate{}
+	for _, c := range certs {
+		byIssuer[string(c.RawIssuer)] = append(byIssuer[string(c.RawIssuer)], c)
+	}
+	for _, p := range certs {
+		if !slices.ContainsFunc(byIssuer[string(p.RawSubject)], func(c *x509.Certificate) bool { return issues(p, c) }) {
+			leaves = append(leaves, p)
+		}
+	}
+	return leaves
+}
+
+// path returns a certificate and all its issuers, the nearest first.
+func path(leaf *x509.Certificate, certs []*x509.Certificate) []*x509.Certificate {
 	bySubject := map[string][]*x509.Certificate{}
 	for _, c := range certs {
 		bySubject[string(c.RawSubject)] = append(bySubject[string(c.RawSubject)], c)
 	}
-	issuers := map[*x509.Certificate][]*x509.Certificate{}
-	issues := map[*x509.Certificate]bool{}
-	for _, c := range certs {
-		for _, p := range bySubject[string(c.RawIssuer)] {
-			if p != c && !isRoot(c) && keyFits(c, p) {
-				issuers[c] = append(issuers[c], p)
-				issues[p] = true
-			}
-		}
-	}
-	seen := map[*x509.Certificate]bool{}
-	for _, c := range certs {
-		if !issues[c] {
-			ordered, seen[c] = append(ordered, c), true
-		}
-	}
-	if len(ordered) != 1 {
-		return nil, false
-	}
+	ordered, seen := []*x509.Certificate{leaf}, map[*x509.Certificate]bool{leaf: true}
 	for i := 0; i < len(ordered); i++ {
-		for _, p := range issuers[ordered[i]] {
-			if !seen[p] {
+		for _, p := range bySubject[string(ordered[i].RawIssuer)] {
+			if !seen[p] && issues(p, ordered[i]) {
 				ordered, seen[p] = append(ordered, p), true
 			}
 		}
 	}
-	slices.SortStableFunc(ordered, func(a, b *x509.Certificate) int { return rank(a) - rank(b) })
-	return ordered, len(ordered) == len(certs)
+	return ordered
 }
 
 // rank sorts roots to the end: after cross-signing a root can be closer to the leaf than an intermediate.

@@ -163,6 +163,9 @@ func privateKey(text string) (any, error) {
 	return nil, newError("the PEM holds no PRIVATE KEY block; give the key as PEM")
 }
 
+// PrivateKey returns the first private key of PEM. The error contains no value.
+func PrivateKey(pem string) (any, error) { return privateKey(pem) }
+
 func parsePrivateKey(der []byte) (any, error) {
 	if len(der) > maxKey {
 		return nil, newError("the private key has %d bytes, at most %d are allowed", len(der), maxKey)
