@@ -30,6 +30,7 @@ type config struct {
 	registryTokens  time.Duration
 	latency         time.Duration
 	purgeProtection bool
+	keepsType       bool
 	now             func() time.Time
 	advanced        *atomic.Int64
 	verifyToken     func(token string) error
@@ -67,6 +68,9 @@ func WithLatency(d time.Duration) Option { return func(c *config) { c.latency = 
 
 // WithPurgeProtection makes the vault refuse to purge a deleted secret.
 func WithPurgeProtection() Option { return func(c *config) { c.purgeProtection = true } }
+
+// WithKeptContentType makes an empty content type in an update of a version without effect.
+func WithKeptContentType() Option { return func(c *config) { c.keepsType = true } }
 
 // These are the times for which Key Vault was seen to hide what it has answered already: a deleted secret before it can be recovered, a
 // recovered one before it can be read, and before it can be written.

@@ -86,6 +86,9 @@ func (s *vault) update(r *http.Request) (any, *failure) {
 	if failed != nil {
 		return nil, failed
 	}
+	if s.keepsType && c.ContentType != nil && *c.ContentType == "" {
+		c.ContentType = nil
+	}
 	v.apply(c)
 	v.updated = s.now()
 	return s.bundle(r, of, v, true), nil

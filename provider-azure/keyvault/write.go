@@ -91,9 +91,7 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 		return provider.Written{}, err
 	}
 	if data == nil || seen.Version != "" && bytes.Equal(data, seen.Data) {
-		return c.inSlot(ctx, r, func() (provider.Written, error) {
-			return provider.Written{Version: seen.Version, ID: seen.ID}, c.align(ctx, r, seen)
-		})
+		return c.inSlot(ctx, r, func() (provider.Written, error) { return c.align(ctx, r, seen) })
 	}
 	if err := checkValue(data); err != nil {
 		return provider.Written{}, err
@@ -101,20 +99,26 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 	return c.inSlot(ctx, r, func() (provider.Written, error) { return c.replace(ctx, r, seen, data) })
 }
 
-// align changes the settings of the current version.
-func (c *vault) align(ctx context.Context, r remote, seen provider.Observed) error {
+// align changes the settings of the current version. If Key Vault keeps a content type that must be empty, it adds a version with the
+// same value.
+func (c *vault) align(ctx context.Context, r remote, seen provider.Observed) (provider.Written, error) {
+	same := provider.Written{Version: seen.Version, ID: seen.ID}
 	if len(seen.Drift) == 0 {
-		return nil
+		return same, nil
 	}
 	s, err := c.unchanged(ctx, r, seen)
 	if err != nil {
-		return r.deletedIsConflict(err)
+		return same, r.deletedIsConflict(err)
 	}
 	p, err := r.onto(s)
 	if err != nil {
-		return err
+		return same, err
 	}
-	return c.patch(ctx, r, seen.Version, azsecrets.UpdateSecretPropertiesParameters{ContentType: p.ContentType, SecretAttributes: p.SecretAttributes, Tags: p.Tags})
+	after, err := c.patch(ctx, r, seen.Version, azsecrets.UpdateSecretPropertiesParameters{ContentType: p.ContentType, SecretAttributes: p.SecretAttributes, Tags: p.Tags})
+	if err == nil && p.ContentType != nil && *p.ContentType == "" && after != "" {
+		return c.replace(ctx, r, seen, []byte(*s.Value))
+	}
+	return same, err
 }
 
 // replace adds a version. It lists the versions before the read that shows that the secret is unchanged, so that each version that
@@ -169,17 +173,19 @@ func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Obse
 		if err != nil {
 			return none, err
 		}
-		return none, c.patch(ctx, r, seen.Version, azsecrets.UpdateSecretPropertiesParameters{Tags: p.Tags})
+		_, err = c.patch(ctx, r, seen.Version, azsecrets.UpdateSecretPropertiesParameters{Tags: p.Tags})
+		return none, err
 	})
 	return err
 }
 
-func (c *vault) patch(ctx context.Context, r remote, version string, p azsecrets.UpdateSecretPropertiesParameters) error {
-	err := c.config.Ready(ctx)
-	if err == nil {
-		_, err = c.api.UpdateSecretProperties(ctx, r.name, version, p, nil)
+// patch changes settings of a version, and returns the content type that it then has.
+func (c *vault) patch(ctx context.Context, r remote, version string, p azsecrets.UpdateSecretPropertiesParameters) (contentType string, err error) {
+	var out azsecrets.UpdateSecretPropertiesResponse
+	if err = c.config.Ready(ctx); err == nil {
+		out, err = c.api.UpdateSecretProperties(ctx, r.name, version, p, nil)
 	}
-	return r.deletedIsConflict(r.explain(ctx, err))
+	return deref(out.ContentType), r.deletedIsConflict(r.explain(ctx, err))
 }
 
 // Delete deletes a secret with all its versions. Key Vault keeps it as soft-deleted. If that deletes a version of another client, Delete
@@ -228,6 +234,9 @@ func ignoreNotFound(err error) error {
 func (c *vault) set(ctx context.Context, r remote, p azsecrets.SetSecretParameters) (version string, err error) {
 	if err := c.config.Ready(ctx); err != nil {
 		return "", err
+	}
+	if deref(p.ContentType) == "" {
+		p.ContentType = nil // A new version without one has none.
 	}
 	once := policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
 	out, err := c.api.SetSecret(once, r.name, p, nil)

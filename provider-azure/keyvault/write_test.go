@@ -121,6 +121,25 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// TestKeptContentType removes the content type where an update of the version does not remove it. Nothing differs afterwards.
+func TestKeptContentType(t *testing.T) {
+	const none = `{"contentType":""}`
+	srv := start(t, emulator.WithKeptContentType())
+	c := client(t, srv)
+	w := create(t, c, `{"contentType":"text/plain","tags":{"team":"shop"}}`, "one")
+	got, err := c.Update(soon(t), target(none), observe(t, c, none), nil)
+	if err != nil || got.ID != w.ID || got.Version == w.Version {
+		t.Fatalf("Update(...) = %+v, %v; created as %+v", got, err, w)
+	}
+	after := observe(t, c, none)
+	if diff := cmp.Diff(provider.Observed{Data: []byte("one"), Version: got.Version, ID: w.ID, Mark: mark}, after); diff != "" {
+		t.Errorf("Observe(...): -want, +got:\n%s", diff)
+	}
+	if drift := observe(t, c, `{"tags":{"team":"shop"}}`).Drift; len(drift) > 0 {
+		t.Errorf("the update changed %q", drift)
+	}
+}
+
 // TestOverlap makes another client write after the last read of a write, but before it.
 func TestOverlap(t *testing.T) {
 	cases := map[string]struct {
