@@ -74,6 +74,7 @@ type bundle struct {
 	Managed     bool              `json:"managed,omitempty"`
 	RecoveryID  string            `json:"recoveryId,omitempty"`
 	DeletedDate *int64            `json:"deletedDate,omitempty"`
+	PurgeDate   *int64            `json:"scheduledPurgeDate,omitempty"`
 }
 
 // change is the body of a write.

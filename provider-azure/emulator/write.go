@@ -108,6 +108,8 @@ func (s *vault) remove(r *http.Request) (any, *failure) {
 
 func (s *vault) deletedBundle(r *http.Request, of *secret) *bundle {
 	b := s.bundle(r, of, of.versions[len(of.versions)-1], true)
+	purge := of.deleted.AddDate(0, 0, b.Attributes.RecoverDays)
+	b.PurgeDate = unix(&purge)
 	b.RecoveryID, b.DeletedDate = "https://"+strings.TrimSuffix(r.Host, defaultPort)+"/deletedsecrets/"+of.name, unix(of.deleted)
 	return b
 }
@@ -136,7 +138,7 @@ func (s *vault) recover(r *http.Request) (any, *failure) {
 	defer s.mu.Unlock()
 	of, failed := s.deletedLocked(r.PathValue("name"))
 	if failed != nil {
-		return nil, failed
+		return nil, notFound(r.PathValue("name"))
 	}
 	now := s.now()
 	of.deleted, of.recovered = nil, &now
