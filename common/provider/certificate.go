@@ -70,6 +70,20 @@ func LeafFirst(certs []*x509.Certificate, key crypto.PrivateKey) ([]*x509.Certif
 	return ordered, nil
 }
 
+// KeyPair returns the certificates and the private key of a client, both in PEM. The certificates can have any order. A key that matches
+// none of them is an error of class Invalid.
+func KeyPair(certs, key []byte) (tls.Certificate, error) {
+	ordered, err := cryptofuncs.PairPEM(string(certs), string(key))
+	if err != nil {
+		return tls.Certificate{}, NewError(Invalid, "%s", err.Error())
+	}
+	pair, err := tls.X509KeyPair([]byte(ordered), key)
+	if err != nil {
+		return tls.Certificate{}, NewError(Invalid, "TLS does not accept the certificate and its private key; use RSA, ECDSA or Ed25519")
+	}
+	return pair, nil
+}
+
 // A CertificateFault is the problem of a server's certificate, as the end of a sentence that starts with "the
 // certificate".
 type CertificateFault string

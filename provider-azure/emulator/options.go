@@ -72,8 +72,8 @@ func WithPurgeProtection() Option { return func(c *config) { c.purgeProtection =
 // WithKeptContentType makes an empty content type in an update of a version without effect.
 func WithKeptContentType() Option { return func(c *config) { c.keepsType = true } }
 
-// These are the times for which Key Vault was seen to hide what it has answered already: a deleted secret before it can be recovered, a
-// recovered one before it can be read, and before it can be written.
+// Key Vault answers a deletion and a recovery at once, and was seen to need these times to complete them. A deleted secret cannot be
+// recovered before DeletionTime. A recovered one cannot be read before RecoveryTime, and not be written before SettlingTime.
 const (
 	DeletionTime = 8 * time.Second
 	RecoveryTime = 12 * time.Second

@@ -30,6 +30,7 @@ func TestTLS(t *testing.T) {
 	secrets := creds{
 		"token": srv.Token(M{"policies": []string{"reader"}}), "ca": string(srv.TLS.PEM), "other-ca": string(other.PEM), "garbage": "c4n4ry",
 		"cert": string(cert), "key": string(key), "foreign": string(foreign), "foreign-key": string(foreignKey),
+		"upside-down": string(srv.TLS.PEM) + string(cert),
 	}
 	byToken := v1alpha1.VaultAuth{TokenSecretRef: new(ref("token"))}
 	byCert := func(cert, key, role string) v1alpha1.VaultAuth {
@@ -71,7 +72,8 @@ func TestTLS(t *testing.T) {
 		"CertRole":    {byCert("cert", "key", "shop"), func(s *v1alpha1.VaultKVSpec) { s.CABundle = ca }, db},
 		"CertNoRole":  {byCert("cert", "key", "other"), func(s *v1alpha1.VaultKVSpec) { s.CABundle = ca }, "Denied: spec.auth.cert.clientCert: Vault does not accept"},
 		"CertForeign": {byCert("foreign", "foreign-key", ""), func(s *v1alpha1.VaultKVSpec) { s.CABundle = ca }, "Denied: spec.auth.cert.clientCert: Vault does not accept"},
-		"CertMixed":   {byCert("cert", "foreign-key", ""), func(s *v1alpha1.VaultKVSpec) { s.CABundle = ca }, "Invalid: spec.auth.cert.clientCert and spec.auth.cert.secretRef: "},
+		"CertMixed":   {byCert("cert", "foreign-key", ""), func(s *v1alpha1.VaultKVSpec) { s.CABundle = ca }, "Invalid: spec.auth.cert.clientCert and spec.auth.cert.secretRef: the private key matches none of the certificates"},
+		"CertOrder":   {byCert("upside-down", "key", ""), func(s *v1alpha1.VaultKVSpec) { s.CABundle = ca }, db},
 		"CertMissing": {byCert("none", "key", ""), func(s *v1alpha1.VaultKVSpec) { s.CABundle = ca }, "Invalid: spec.auth.cert.clientCert: Secret"},
 	}
 	for name, tc := range cases {

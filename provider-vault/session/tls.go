@@ -82,9 +82,9 @@ func certificateOf(ctx context.Context, creds provider.Credentials, certField st
 	if err != nil {
 		return nil, err
 	}
-	pair, err := tls.X509KeyPair(cert, key)
+	pair, err := provider.KeyPair(cert, key)
 	if err != nil {
-		return nil, provider.NewError(provider.Invalid, "%s and %s: are not a PEM certificate and its private key", certField, keyField)
+		return nil, provider.Field(certField+" and "+keyField, err)
 	}
 	return []tls.Certificate{pair}, nil
 }

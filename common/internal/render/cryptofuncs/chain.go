@@ -70,6 +70,16 @@ func LeafFirst(certs []*x509.Certificate, key any) ([]*x509.Certificate, error) 
 	return ordered, nil
 }
 
+// PairPEM returns certificates in PEM in the order of LeafFirst.
+func PairPEM(certs, key string) (string, error) {
+	private, leaf, others, err := pair(certs, key)
+	if err != nil {
+		return "", err
+	}
+	ordered, err := LeafFirst(append([]*x509.Certificate{leaf}, others...), private)
+	return encodeCertificates(ordered), err
+}
+
 // leafOf returns the certificate of a private key. Without a key it is nil if the leaf is not clear.
 func leafOf(certs []*x509.Certificate, key any) (*x509.Certificate, error) {
 	if key != nil {

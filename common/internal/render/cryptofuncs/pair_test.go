@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"math/big"
 	"strings"
 	"testing"
@@ -162,5 +163,26 @@ func TestArchiveWithoutPair(t *testing.T) {
 	_, err = pkcs12cert(string(raw))
 	if diff := cmp.Diff(true, err != nil && strings.Contains(err.Error(), "the private key matches none of the certificates")); diff != "" {
 		t.Errorf("pkcs12cert(...): %v, -want, +got:\n%s", err, diff)
+	}
+}
+
+// TestPairPEM orders the certificates of a client, and refuses a key of another certificate.
+func TestPairPEM(t *testing.T) {
+	f := newFamily(t)
+	key := func(name string) string {
+		der, err := x509.MarshalPKCS8PrivateKey(f.keys[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(pem.EncodeToMemory(&pem.Block{Type: privateKeyType, Bytes: der}))
+	}
+	certs := encodeCertificates([]*x509.Certificate{f.certs["extra"], f.certs["root"], f.certs["leaf"], f.certs["issuer"]})
+	want := encodeCertificates([]*x509.Certificate{f.certs["leaf"], f.certs["issuer"], f.certs["root"], f.certs["extra"]})
+	got, err := PairPEM(certs, key("leaf"))
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("PairPEM(...): %v, -want, +got:\n%s", err, diff)
+	}
+	if _, err := PairPEM(certs, key("other")); err == nil || !strings.Contains(err.Error(), "matches none of the certificates") {
+		t.Errorf("A key of another certificate: %v", err)
 	}
 }
