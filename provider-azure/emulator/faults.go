@@ -44,6 +44,8 @@ const (
 	BodyNoValue BodyFault = "no-value"
 	// BodyOtherName names another secret than the requested one.
 	BodyOtherName BodyFault = "other-name"
+	// BodyNoVersion names no version of a secret.
+	BodyNoVersion BodyFault = "no-version"
 	// BodySamePage links each page of a list to itself.
 	BodySamePage BodyFault = "same-page"
 	// BodyOtherHost links the next page of a list to another host.

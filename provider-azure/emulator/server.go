@@ -191,6 +191,8 @@ func damage(out any, f BodyFault) {
 		switch f {
 		case BodyNoValue:
 			o.Value = nil
+		case BodyNoVersion:
+			o.ID = o.ID[:strings.LastIndex(o.ID, "/")]
 		case BodyOtherName:
 			o.ID = strings.Replace(o.ID, "/secrets/", "/secrets/another-", 1)
 		case BodyHuge:

@@ -80,11 +80,11 @@ func (c *vault) restore(ctx context.Context, r remote) error {
 
 // recoverOld recovers a secret only to write over it, and returns its versions. If ctx ends before the write, the next one continues.
 func (c *vault) recoverOld(ctx context.Context, r remote) (map[string]bool, error) {
-	s, err := c.recover(ctx, r, func(version string) { c.unfinished.begin(r.name, recovery{replaces: version}) })
+	s, err := c.recover(ctx, r, func(version string) { c.unfinished.begin(r.name, recovery{replaces: true, version: version}) })
 	if err != nil {
 		return nil, err
 	}
-	if s.version != c.unfinished.of(r.name).replaces {
+	if !c.unfinished.of(r.name).isReplaced(s.version) {
 		c.unfinished.end(r.name)
 		return nil, provider.NewError(provider.Conflict, "%s: another client recovered it at the same time; retrying", r)
 	}
@@ -100,7 +100,7 @@ func (c *vault) existing(ctx context.Context, r remote) (stored, error) {
 		}
 	}
 	s, err := c.current(ctx, r)
-	if err == nil && of.replaces == s.version {
+	if err == nil && of.isReplaced(s.version) {
 		return s, provider.NewError(provider.NotFound, "%s: does not exist", r)
 	}
 	return s, err
@@ -109,7 +109,13 @@ func (c *vault) existing(ctx context.Context, r remote) (stored, error) {
 // A recovery is one that a call began.
 type recovery struct {
 	restores bool   // whether the secret is that of another client
-	replaces string // the version to write over
+	replaces bool   // whether it is recovered only to write over it
+	version  string // to write over; empty if it is not known
+}
+
+// isReplaced reports whether a version is to be written over.
+func (r recovery) isReplaced(version string) bool {
+	return r.replaces && (r.version == "" || r.version == version)
 }
 
 // recoveries are those that no call has finished, by name of the secret.
@@ -138,7 +144,7 @@ func (u *recoveries) of(name string) recovery {
 
 // setNew sets a secret that does not exist. It first recovers one that is soft-deleted, and returns the versions that it then has.
 func (c *vault) setNew(ctx context.Context, r remote, p azsecrets.SetSecretParameters) (version string, before map[string]bool, err error) {
-	if c.unfinished.of(r.name).replaces == "" {
+	if !c.unfinished.of(r.name).replaces {
 		version, err = c.setFree(ctx, r, p)
 		// Some answers do not have the inner code of a name that is taken.
 		if inner, conflict := azureconfig.ConflictCode(err); !conflict || inner != azureconfig.SoftDeleted && inner != "" {

@@ -33,13 +33,22 @@ func deleted(t *testing.T, c *Client) {
 	}
 }
 
-// TestInterruptedCreate ends the time of a Create in each of its waits. It fails, and the next attempt writes the value.
+// TestInterruptedCreate ends the time of a Create in each of its waits. It fails, and the next attempt writes the value, also if Key
+// Vault does not name the version that it recovers.
 func TestInterruptedCreate(t *testing.T) {
+	for name, body := range map[string]emulator.BodyFault{"Version": "", "NoVersion": emulator.BodyNoVersion} {
+		t.Run(name, func(t *testing.T) { interruptCreates(t, body) })
+	}
+}
+
+func interruptCreates(t *testing.T, body emulator.BodyFault) {
+	t.Helper()
 	for wait := range 100 {
 		srv := start(t)
 		change, done := interrupted(srv, wait)
 		c := client(t, srv, change)
 		deleted(t, c)
+		srv.Inject(emulator.Fault{Call: emulator.CallRecover, Body: body})
 		_, err := c.Create(soon(t), target(""), []byte("new"), mark)
 		if !done() {
 			if err != nil || wait < 20 {
