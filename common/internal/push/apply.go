@@ -50,8 +50,10 @@ type Removal struct {
 	Key, ID string
 	// Mine is true if this object owns the secret.
 	Mine bool
-	// Properties are those that this object owns and no longer wants, "" for the whole secret.
-	Properties []string
+	// Paths are those of the properties that this object owns and no longer wants, "" for the whole secret.
+	Paths []string
+	// Path returns the path of a property in the secret as observed. Spellings of one member have the same path.
+	Path func(property string) string
 }
 
 // ErrWait is in the error chain if a removal must wait until other objects were compared with the store.
@@ -217,7 +219,7 @@ func (p *Pusher) current(ctx context.Context, now bool) error {
 
 // gather reads everything that a decision about one remote secret needs.
 func (p *Pusher) gather(ctx context.Context, t provider.Target, want []Value, known []v1alpha1.PushEntryStatus) (State, error) {
-	s := State{Policies: p.Policies, Want: want, Known: known, Unrecorded: p.Unrecorded, Former: p.former(ctx, t.Key)}
+	s := State{Policies: p.Policies, Want: want, Known: known, Unrecorded: p.Unrecorded, Former: p.former(ctx, t.Key), paths: map[string]string{}}
 	switch o, err := p.Store.Observe(ctx, t); {
 	case err == nil:
 		s.Seen = &o
@@ -230,10 +232,10 @@ func (p *Pusher) gather(ctx context.Context, t provider.Target, want []Value, kn
 	if p.Others == nil || !p.Deletes || len(s.obsolete()) == 0 || len(want) > 0 && (p.Later || s.whole()) {
 		return s, nil // Nothing is removed now.
 	}
-	r := Removal{Key: t.Key, ID: s.Seen.ID, Mine: s.mine()}
+	r := Removal{Key: t.Key, ID: s.Seen.ID, Mine: s.mine(), Path: s.path}
 	for _, e := range s.obsolete() {
 		if s.created(e) && (e.Property != "" || r.Mine) {
-			r.Properties = append(r.Properties, e.Property)
+			r.Paths = append(r.Paths, s.path(e.Property))
 		}
 	}
 	var err error

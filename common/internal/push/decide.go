@@ -75,6 +75,9 @@ type State struct {
 	InUse []Use
 	// Former returns the value of an earlier version; false if it cannot be read.
 	Former func(version string) ([]byte, bool)
+
+	// paths are those of properties in Seen that were looked up before. It may be nil.
+	paths map[string]string
 }
 
 // A Use is what another object pushes to a remote secret.
@@ -132,14 +135,33 @@ func (s State) owns() bool {
 	return s.Exclusive && s.Adoption == v1alpha1.AdoptionOwn && s.Seen != nil && len(s.Want) > 0 && (s.Seen.Mark == "" || s.mine())
 }
 
-// entry returns the status entry of a property, or a new one.
+// path returns the path of a property in the secret as observed. Everything compares paths, because a property has several
+// spellings, and which of them are the same depends on the members that the secret has.
+func (s State) path(property string) string {
+	p, found := s.paths[property]
+	if found {
+		return p
+	}
+	var doc document
+	if s.Seen != nil {
+		doc, _ = s.document() // Without members, a path has the names that its text has.
+	}
+	if p = doc.path(property); s.paths != nil {
+		s.paths[property] = p
+	}
+	return p
+}
+
+// entry returns the status entry of a property under any spelling, or a new one. One that counts as created takes precedence.
 func (s State) entry(property string) v1alpha1.PushEntryStatus {
+	is := v1alpha1.PushEntryStatus{Property: property}
+	found := false
 	for _, e := range s.Known {
-		if e.Property == property {
-			return e
+		if s.path(e.Property) == s.path(property) && (!found || e.Created && !is.Created) {
+			is, found = e, true
 		}
 	}
-	return v1alpha1.PushEntryStatus{Property: property}
+	return is
 }
 
 type decider struct {
@@ -166,6 +188,7 @@ func (d *decider) fail(v Value, err error) {
 
 func (d *decider) keep(v Value) {
 	if e := d.entry(v.Property); e.Version != "" {
+		e.Property = v.Property
 		d.Then = append(d.Then, e)
 	}
 }
@@ -175,7 +198,7 @@ func (d *decider) keep(v Value) {
 func (d *decider) keepExisting(v Value) {
 	d.Exists = append(d.Exists, v.Property)
 	if e := d.entry(v.Property); e.Version != "" {
-		e.Owner = d.owner()
+		e.Property, e.Owner = v.Property, d.owner()
 		d.Then = append(d.Then, e)
 		return
 	}
@@ -302,7 +325,7 @@ func (d *decider) properties() {
 	for _, v := range d.Want {
 		doc = d.property(doc, v)
 	}
-	doc = d.remove(doc)
+	doc = d.remove(before, doc)
 	switch {
 	case d.Action == Delete:
 	case len(d.Want) == 0 && d.emptied(doc):

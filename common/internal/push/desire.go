@@ -290,8 +290,8 @@ func (w *wants) add(field, key string, v Value, metadata []byte) {
 		switch {
 		case o.Property == v.Property && v.Property == "":
 			w.fail("%s: %s already pushes to %q; remove one of them, or use ${name} in the key if several Secrets are selected", field, o.field, key)
-		case o.Property == v.Property:
-			w.fail("%s: %s already pushes to property %q of %q; remove one of them, or use ${name} in the key if several Secrets are selected", field, o.field, v.Property, key)
+		case strings.Join(split(o.Property), ".") == strings.Join(split(v.Property), "."):
+			w.fail("%s: %s already pushes to property %q of %q; remove one of them, or use ${name} in the key if several Secrets are selected", field, o.field, o.Property, key)
 		case o.Property == "" || v.Property == "":
 			w.fail("%s: %s also pushes to %q, and only one of them sets a property; set a property in both, or use another key", field, o.field, key)
 		}

@@ -48,7 +48,7 @@ func (s State) same(e v1alpha1.PushEntryStatus) bool {
 	return ok && bytes.Equal(was, s.Seen.Data)
 }
 
-// untouched reports whether a property is unchanged since it was last in sync.
+// untouched reports whether a property is unchanged since it was last in sync. It must have been the same member then.
 func (d *decider) untouched(e v1alpha1.PushEntryStatus, current []byte) bool {
 	switch {
 	case e.Version == "":
@@ -67,5 +67,5 @@ func (d *decider) untouched(e v1alpha1.PushEntryStatus, current []byte) bool {
 		return false
 	}
 	was, existed := doc.has(e.Property)
-	return existed && bytes.Equal(was, current)
+	return existed && bytes.Equal(was, current) && doc.path(e.Property) == d.path(e.Property)
 }

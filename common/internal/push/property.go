@@ -55,6 +55,23 @@ func (d document) at(of string) (location, error) {
 	return location{names: names, value: v}, err
 }
 
+// path returns the names of the member that a property means, as one text. All spellings of one member have one path. A query
+// has a path of its own.
+func (d document) path(of string) string {
+	if of == "" {
+		return "" // The whole secret.
+	}
+	p, _ := d.at(of) // The names are those of a member that occurs twice, too.
+	if p.query {
+		return "?" + of
+	}
+	var names []string
+	for _, n := range p.names {
+		names = append(names, property.Escape(n.Text))
+	}
+	return "." + strings.Join(names, ".")
+}
+
 // get returns the value of a property, in the form that a Secret would hold.
 func (d document) get(of string) (value []byte, exists bool, err error) {
 	p, err := d.at(of)
@@ -120,27 +137,24 @@ func (p location) check(of string) error {
 	return nil
 }
 
-// without returns the document without a property, and without the objects that this leaves empty.
-func (d document) without(of string) (document, error) {
-	p, err := d.at(of)
-	if err != nil {
-		return nil, in(of, err)
-	}
-	if !p.value.Exists() {
-		return d, nil
-	}
-	for n := len(p.names); n > 0; n-- {
-		if v, _, _ := property.Walk(gjson.ParseBytes(d), p.names[:n]); n < len(p.names) && !empty(v) {
+// without returns the document without the member that names lead to, and without the objects that this leaves empty.
+func (d document) without(names []property.Name) (document, error) {
+	for n := len(names); n > 0; n-- {
+		v, _, err := property.Walk(gjson.ParseBytes(d), names[:n])
+		if err != nil {
+			return nil, err
+		}
+		if n < len(names) && !empty(v) || !v.Exists() {
 			break
 		}
-		object, _, err := property.Walk(gjson.ParseBytes(d), p.names[:n-1])
+		object, _, err := property.Walk(gjson.ParseBytes(d), names[:n-1])
 		if err != nil {
-			return nil, in(of, err)
+			return nil, err
 		}
-		d = d.cut(object, p.names[n-1].Text)
+		d = d.cut(object, names[n-1].Text)
 	}
-	if _, exists := d.has(of); exists || !json.Valid(d) {
-		return nil, provider.NewError(provider.Invalid, "property %.64q cannot be removed; remove it at the provider", of)
+	if v, _, _ := property.Walk(gjson.ParseBytes(d), names); v.Exists() || !json.Valid(d) {
+		return nil, provider.NewError(provider.Invalid, "property %.64q cannot be removed; remove it at the provider", strings.Join(nameStrings(names), "."))
 	}
 	return d, nil
 }

@@ -50,7 +50,7 @@ func TestProperty(t *testing.T) {
 				}
 				return
 			}
-			without, err := set.without(tc.property)
+			without, err := set.without(locate(t, set, tc.property).names)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func FuzzProperty(f *testing.F) {
 		if got, err := render.Property(set, property); err != nil || string(got) != value {
 			t.Fatalf("an ExternalSecret reads property %q of %q as %q, error %v; want %q", property, set, got, err, value)
 		}
-		without, err := set.without(property)
+		without, err := set.without(locate(t, set, property).names)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,4 +157,44 @@ func members(raw string) int {
 		}
 	}
 	return n
+}
+
+func locate(t *testing.T, doc document, property string) location {
+	t.Helper()
+	p, err := doc.at(property)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestPath(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		doc    string
+		a, b   string
+		same   bool
+	}{
+		"Literal":   {"A literal member takes precedence over a path.", `{"tls.crt":"v"}`, `tls\.crt`, "tls.crt", true},
+		"Nested":    {"Without such a member, a dot separates names.", `{"tls":{"crt":"v"}}`, `tls\.crt`, "tls.crt", false},
+		"Both":      {"A literal member takes precedence, also beside the nested one.", `{"tls.crt":"v","tls":{"crt":"w"}}`, `tls\.crt`, "tls.crt", true},
+		"Letter":    {"A backslash before a letter changes nothing.", `{"ab":"v"}`, "ab", `a\b`, true},
+		"Backslash": {"A literal member can have a backslash.", `{"ab":"v","a\\b":"w"}`, "ab", `a\b`, false},
+		"Number":    {"A backslash before a number changes nothing.", `{"a":{"0":"v"}}`, "a.0", `a.\0`, true},
+		"Absent":    {"Spellings are equal before the member exists.", `{}`, "a.0", `a.\0`, true},
+		"Text":      {"Spellings are equal in a value without members.", `text`, "ab", `a\b`, true},
+		"Case":      {"Names differ by case.", `{}`, "a", "A", false},
+		"Prefix":    {"A member of a member is another place.", `{"a":{"b":"v"}}`, "a", "a.b", false},
+		"Query":     {"A query is no member.", `{"a":"v"}`, "a", "a*", false},
+		"Escaped":   {"An escaped wildcard is a part of the name.", `{"a*":"v"}`, `a\*`, "a*", true},
+		"Whole":     {"No property is the whole secret.", `{"":"v"}`, "", `\`, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			doc := document(tc.doc)
+			if got := doc.path(tc.a) == doc.path(tc.b); got != tc.same {
+				t.Errorf("%s\npath(%q) is %q and path(%q) is %q in %s, want equal: %t", tc.reason, tc.a, doc.path(tc.a), tc.b, doc.path(tc.b), tc.doc, tc.same)
+			}
+		})
+	}
 }

@@ -4,13 +4,16 @@ import (
 	"slices"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/render"
 )
 
 // obsolete returns the status entries that the spec no longer wants.
 func (s State) obsolete() []v1alpha1.PushEntryStatus {
-	return slices.DeleteFunc(slices.Clone(s.Known), func(e v1alpha1.PushEntryStatus) bool {
-		return slices.ContainsFunc(s.Want, func(v Value) bool { return v.Property == e.Property })
-	})
+	wanted := map[string]bool{}
+	for _, v := range s.Want {
+		wanted[s.path(v.Property)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(s.Known), func(e v1alpha1.PushEntryStatus) bool { return wanted[s.path(e.Property)] })
 }
 
 // inUse reports whether other objects push to a property, to one inside it, or to one that contains it.
@@ -24,7 +27,7 @@ func (d *decider) released() []v1alpha1.PushEntryStatus {
 	return slices.DeleteFunc(slices.Clone(d.Used), func(e v1alpha1.PushEntryStatus) bool {
 		return slices.ContainsFunc(d.InUse, func(u Use) bool {
 			takes := u.Successor == d.Successor || u.Successor == d.Mark || e.Property != "" // Its status shows the property as created.
-			return u.Property == e.Property && u.Successor != "" && takes
+			return d.path(u.Property) == d.path(e.Property) && u.Successor != "" && takes
 		})
 	})
 }
@@ -67,8 +70,9 @@ func (d *decider) untouchedNow() []v1alpha1.PushEntryStatus {
 	return entries
 }
 
-// remove removes the properties that this object created and that the spec no longer names.
-func (d *decider) remove(doc document) document {
+// remove removes the properties that this object created and that the spec no longer names. What they are depends on the document
+// before the wanted values were set in it.
+func (d *decider) remove(before, doc document) document {
 	if !d.Deletes || d.postpones() {
 		return doc
 	}
@@ -77,7 +81,8 @@ func (d *decider) remove(doc document) document {
 			d.removeWhole()
 			continue
 		}
-		current, exists, unclear := doc.get(e.Property)
+		p, unclear := before.at(e.Property)
+		exists := p.value.Exists()
 		if !e.Created && !d.created(e) || !exists && unclear == nil {
 			continue
 		}
@@ -85,8 +90,8 @@ func (d *decider) remove(doc document) document {
 			d.Used = append(d.Used, e)
 			continue
 		}
-		next, err := doc.without(e.Property)
-		if unclear != nil || err != nil || !d.untouched(e, current) {
+		next, err := doc.without(p.names)
+		if unclear != nil || err != nil || !d.untouched(e, render.Text(p.value)) {
 			d.Left = append(d.Left, e)
 			continue
 		}

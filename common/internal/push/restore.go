@@ -38,6 +38,7 @@ func (p *Pusher) restore(ctx context.Context, t provider.Target, s State, made D
 		if !s.whole() {
 			lost = merged(base, written, w.Lost, first)
 		}
+		clear(s.paths)
 		s.Seen = &provider.Observed{Data: lost, Version: lostVersion, ID: w.ID, Mark: mark}
 		d := Decide(s)
 		if err := p.current(ctx, true); err != nil { // The object changed, so the lost value may be newer: restore it.

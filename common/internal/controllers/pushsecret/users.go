@@ -66,7 +66,7 @@ func (o *others) inUse(ctx context.Context, r push.Removal) (used []push.Use, er
 	waits := false
 	for _, u := range o.uses(r.Key, r.ID) {
 		is := push.Use{Property: u.entry.Property}
-		takes := takesOver(u.ps) && (r.Mine || slices.Contains(r.Properties, is.Property))
+		takes := takesOver(u.ps) && (r.Mine || slices.Contains(r.Paths, r.Path(is.Property)))
 		switch {
 		case u.sure && u.ps.UID == o.self.uid:
 			if mayOwn(u.entry) {
@@ -103,7 +103,7 @@ func (o *others) proven(u use, takes bool, r push.Removal) bool {
 		return true
 	case u.entry.Property == "":
 		return u.entry.Owner == string(o.self.uid) && u.entry.ID == r.ID
-	case slices.Contains(r.Properties, u.entry.Property) && !u.entry.Created && u.entry.ID == r.ID:
+	case slices.Contains(r.Paths, r.Path(u.entry.Property)) && !u.entry.Created && u.entry.ID == r.ID:
 		if other := o.memory.Peek(u.NamespacedName); other != nil && other.uid == u.ps.UID && !o.late {
 			other.own(u.ps, u.store, u.entry)
 		}

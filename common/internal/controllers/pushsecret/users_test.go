@@ -131,9 +131,9 @@ func TestInUse(t *testing.T) {
 			tc.namespace = "n"
 			o, other := lookup(t, &tc.peer, 0)
 			o.late = tc.late
-			removal := push.Removal{Key: "db", ID: "id", Mine: !tc.theirs}
+			removal := push.Removal{Key: "db", ID: "id", Mine: !tc.theirs, Path: func(property string) string { return property }}
 			if removal.Mine {
-				removal.Properties = []string{""}
+				removal.Paths = []string{""}
 			}
 			uses, err := o.InUse(t.Context(), removal)
 			got := unused
