@@ -1,6 +1,6 @@
 // Package provider is the contract between the controllers of direct-secrets and the code of a provider. For a store,
 // a provider implements Connector and Client, and the optional interfaces that its service supports: Batcher, Finder,
-// Writer, Checker, Identifier, io.Closer. For a generator it implements GeneratorConnector and Generator, and
+// Writer, Checker, Identifier, Namer, io.Closer. For a generator it implements GeneratorConnector and Generator, and
 // optionally Renewer, Cleaner, Checker, io.Closer. The functions of this package find the optional interfaces by type
 // assertion. Nothing here writes to Kubernetes.
 package provider

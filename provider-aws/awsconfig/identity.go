@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -29,6 +30,17 @@ func (c *Config) Identity(ctx context.Context, service string) (provider.Identit
 		place = append(place, strings.TrimRight(*c.Endpoint, "/"))
 	}
 	return provider.Identity{Place: strings.Join(place, " "), Prefix: c.Prefix}, nil
+}
+
+// Owns reports whether an ARN is of the account and region of the store. The error is errors.ErrUnsupported if the account is not
+// known.
+func (c *Config) Owns(ctx context.Context, id string) (bool, error) {
+	parsed, err := arn.Parse(id)
+	if err != nil || parsed.Region != c.AWS.Region {
+		return false, nil //nolint:nilerr // AWS knows no such secret.
+	}
+	number, err := c.inAccount(ctx)
+	return number == parsed.AccountID, err
 }
 
 // inAccount returns the account number. A store with a custom endpoint might not use AWS at all, so STS is

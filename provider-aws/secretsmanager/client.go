@@ -20,6 +20,7 @@ type Client struct {
 	config   *awsconfig.Config
 	denied   awsconfig.Denied
 	deletion *v1alpha1.AWSSecretsManagerDeletion
+	names    names
 }
 
 // An api holds the calls of the SDK's client that this package needs.

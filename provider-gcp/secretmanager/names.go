@@ -1,6 +1,7 @@
 package secretmanager
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -51,6 +52,17 @@ func (c *Client) idOf(key string) (string, error) {
 		return "", provider.NewError(provider.Invalid, "key %s: is not the id of a secret, which has at most 255 letters, digits, _ and - (the version goes into version, a part of a value into property)", shown(key))
 	}
 	return id, nil
+}
+
+var _ provider.Namer = &Client{}
+
+// Name returns the full name of a secret, which a key can also be.
+func (c *Client) Name(_ context.Context, key string) (provider.Name, error) {
+	id, err := c.idOf(key)
+	if err != nil {
+		return provider.Name{}, err
+	}
+	return provider.Name{Key: c.parent + secretsPart + id}, nil
 }
 
 // versionOf returns the version of a ref in Google's format: a number or an alias.

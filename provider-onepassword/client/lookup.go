@@ -153,8 +153,26 @@ func (c *Client) located(key string, p place, i *item, err error) (*item, error)
 	if err != nil {
 		return nil, named(key, err)
 	}
+	p.title = i.Title
 	c.places.keep(key, p)
 	return i, nil
+}
+
+var _ provider.Namer = &Client{}
+
+// Name returns the title and the ID of an item. Without an item, a key is a title.
+func (c *Client) Name(ctx context.Context, key string) (provider.Name, error) {
+	if p, ok := c.places.known(key); ok && p.title != "" {
+		return provider.Name{Key: p.title, ID: p.id}, nil
+	}
+	i, err := c.item(ctx, key)
+	switch {
+	case provider.IsNotFound(err):
+		return provider.Name{Key: key}, nil
+	case err != nil:
+		return provider.Name{}, err
+	}
+	return provider.Name{Key: i.Title, ID: i.ID}, nil
 }
 
 // named adds the key to an error.
@@ -226,7 +244,7 @@ func (c *Client) locateAll(ctx context.Context, refs []provider.Ref) {
 		}
 		for title, ids := range titled(items) {
 			if missing[title] && len(ids) == 1 && !remoteID.MatchString(title) {
-				c.places.keep(title, place{vault: v, id: ids[0]})
+				c.places.keep(title, place{vault: v, id: ids[0], title: title})
 			}
 			delete(missing, title)
 		}

@@ -17,6 +17,7 @@ const (
 type place struct {
 	vault vault
 	id    string
+	title string
 	until time.Time
 }
 

@@ -129,6 +129,7 @@ func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mar
 			}
 			return provider.Written{}, named(t.Key, err)
 		}
+		own.title = t.Key
 		c.places.keep(t.Key, own)
 		if err := c.onlyOne(ctx, t.Key, own); err != nil {
 			return provider.Written{}, err

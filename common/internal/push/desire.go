@@ -4,6 +4,7 @@ package push
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -170,13 +171,16 @@ type Value struct {
 	// Err is why there is no Data. The remote value then stays unchanged.
 	Err error
 
-	field string
+	// field is that of the spec, and metadata is the same if it sets the metadata of the secret, too.
+	field, metadata string
+	// dotted is the property without the difference between dots that separate names and those in a name.
+	dotted string
 }
 
 // Desire returns the wanted remote secrets of one store, sorted by key. An error is of class Invalid or Template and
 // names the field; nothing must be written then.
 func (p *Plan) Desire(ref v1alpha1.StoreRef, sources []Source) ([]Remote, error) {
-	w := &wants{remotes: map[string]*Remote{}, metadata: map[string]string{}}
+	w := &wants{remotes: map[string]*Remote{}}
 	for _, s := range sources {
 		for i, d := range p.spec.Data {
 			field := fmt.Sprintf("spec.data[%d]", i)
@@ -268,9 +272,8 @@ func whatData(d v1alpha1.PushData, s Source) ([]byte, error) {
 
 // wants collects the wanted remote secrets, and the first error.
 type wants struct {
-	remotes  map[string]*Remote
-	metadata map[string]string // by key: the field that set the metadata
-	err      error
+	remotes map[string]*Remote
+	err     error
 }
 
 func (w *wants) fail(format string, args ...any) {
@@ -280,30 +283,60 @@ func (w *wants) fail(format string, args ...any) {
 }
 
 func (w *wants) add(field, key string, v Value, metadata []byte) {
-	v.field = field
+	v.field, v.dotted = field, dotted(v.Property)
+	if metadata != nil {
+		v.metadata = field
+	}
 	r := w.remotes[key]
 	if r == nil {
 		r = &Remote{Target: provider.Target{Key: key}}
 		w.remotes[key] = r
 	}
-	for _, o := range r.Values {
-		switch {
-		case o.Property == v.Property && v.Property == "":
-			w.fail("%s: %s already pushes to %q; remove one of them, or use ${name} in the key if several Secrets are selected", field, o.field, key)
-		case strings.Join(split(o.Property), ".") == strings.Join(split(v.Property), "."):
-			w.fail("%s: %s already pushes to property %q of %q; remove one of them, or use ${name} in the key if several Secrets are selected", field, o.field, o.Property, key)
-		case o.Property == "" || v.Property == "":
-			w.fail("%s: %s also pushes to %q, and only one of them sets a property; set a property in both, or use another key", field, o.field, key)
+	if err := r.join(Remote{Target: provider.Target{Key: key, Metadata: metadata}, Values: []Value{v}}); err != nil {
+		w.fail("%s", err)
+	}
+}
+
+// Join returns what two parts of a spec want of one remote secret, whose keys can differ. The error names both parts.
+func (r Remote) Join(o Remote) (Remote, error) {
+	r.Values = slices.Clone(r.Values)
+	err := r.join(o)
+	return r, err
+}
+
+func (r *Remote) join(o Remote) error {
+	name := strconv.Quote(r.Target.Key)
+	if o.Target.Key != r.Target.Key {
+		name += ", which is also the remote secret " + strconv.Quote(o.Target.Key)
+	}
+	for _, v := range o.Values {
+		for _, is := range r.Values {
+			switch {
+			case is.Property == "" && v.Property == "":
+				return errors.Errorf("%s: %s already pushes to %s; remove one of them, or use ${name} in the key if several Secrets are selected", v.field, is.field, name)
+			case is.Property == "" || v.Property == "":
+				return errors.Errorf("%s: %s also pushes to %s, and only one of them sets a property; set a property in both, or use another key", v.field, is.field, name)
+			case is.dotted == v.dotted:
+				return errors.Errorf("%s: %s already pushes to property %q of %s; remove one of them, or use ${name} in the key if several Secrets are selected", v.field, is.field, is.Property, name)
+			}
 		}
 	}
-	r.Values = append(r.Values, v)
-	if metadata == nil {
-		return
+	if r.Target.Metadata != nil && o.Target.Metadata != nil && !bytes.Equal(r.Target.Metadata, o.Target.Metadata) {
+		return errors.Errorf("%s.metadata: %s sets different metadata for %s; set the same in both, or in one only", o.describes(), r.describes(), name)
 	}
-	if r.Target.Metadata != nil && !bytes.Equal(r.Target.Metadata, metadata) {
-		w.fail("%s.metadata: %s sets different metadata for %q; set the same in both, or in one only", field, w.metadata[key], key)
+	if r.Target.Metadata == nil {
+		r.Target.Metadata = o.Target.Metadata
 	}
-	r.Target.Metadata, w.metadata[key] = metadata, field
+	r.Values = append(r.Values, o.Values...)
+	return nil
+}
+
+// describes returns the field of the spec that sets the metadata.
+func (r *Remote) describes() (field string) {
+	for _, v := range r.Values {
+		field = cmp.Or(field, v.metadata)
+	}
+	return field
 }
 
 // many adds the values of an entry of spec.dataTo.

@@ -22,6 +22,11 @@ func Drops(ps *v1alpha1.PushSecret, ref v1alpha1.StoreRef, e v1alpha1.PushEntryS
 // overlap reports whether two properties are equal or one contains the other; "" is the whole secret. An escaped dot
 // counts like a plain one, because a read also finds a property under the top-level key spelled like its path.
 func overlap(a, b string) bool {
-	a, b = strings.Join(split(a), "."), strings.Join(split(b), ".")
+	a, b = dotted(a), dotted(b)
 	return a == "" || b == "" || strings.HasPrefix(a+".", b+".") || strings.HasPrefix(b+".", a+".")
 }
+
+// SamePlace reports whether two properties mean one member of some document. In others, one of them can be a member inside an object.
+func SamePlace(a, b string) bool { return (a == "") == (b == "") && dotted(a) == dotted(b) }
+
+func dotted(property string) string { return strings.Join(split(property), ".") }

@@ -192,7 +192,7 @@ func (b *Backend) admit(password string) error {
 func (b *Backend) read(ref provider.Ref) (provider.Value, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.secrets[ref.Key]
+	s := b.secrets[nameOf(ref.Key)]
 	if s == nil {
 		return provider.Value{}, provider.NewError(provider.NotFound, "secret %q does not exist", ref.Key)
 	}

@@ -94,6 +94,19 @@ func (r reader) Identity(context.Context) (provider.Identity, error) {
 	return provider.Identity{Place: fmt.Sprintf("fake %p", r.c.b)}, nil
 }
 
+// Full is a prefix with which each key can be spelled, too.
+const Full = "full:"
+
+func nameOf(key string) string { return strings.TrimPrefix(key, Full) }
+
+// Name implements provider.Namer. It is not recorded as a call, and fails only by a Fault of its own.
+func (r reader) Name(_ context.Context, key string) (provider.Name, error) {
+	if in := r.c.b.Take(func(f Fault) bool { return f.Call == CallName && f.Key == key }); in != nil {
+		return provider.Name{}, in.Fault.Err
+	}
+	return provider.Name{Key: nameOf(key)}, nil
+}
+
 // Close records the call.
 func (r reader) Close() error {
 	r.c.b.Record(Record{Call: CallClose, Time: time.Now()})

@@ -17,6 +17,7 @@ const (
 	CallFind     Call = "Find"
 	CallCheck    Call = "Check"
 	CallClose    Call = "Close"
+	CallName     Call = "Name"
 	CallObserve  Call = "Observe"
 	CallCreate   Call = "Create"
 	CallUpdate   Call = "Update"

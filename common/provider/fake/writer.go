@@ -60,15 +60,15 @@ func (w writer) Create(ctx context.Context, t provider.Target, data []byte, mark
 	b := w.c.b
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.secrets[t.Key] != nil && b.features.Exclusive {
+	if b.secrets[nameOf(t.Key)] != nil && b.features.Exclusive {
 		return provider.Written{}, provider.NewError(provider.Conflict, "secret %q exists", t.Key)
 	}
 	if !b.features.Exclusive {
 		mark = ""
 	}
-	version := b.putLocked(t.Key, data, put{tags: tags})
-	b.secrets[t.Key].mark = mark
-	return provider.Written{Version: version, ID: b.secrets[t.Key].id}, nil
+	version := b.putLocked(nameOf(t.Key), data, put{tags: tags})
+	b.secrets[nameOf(t.Key)].mark = mark
+	return provider.Written{Version: version, ID: b.secrets[nameOf(t.Key)].id}, nil
 }
 
 // Update changes a secret that has not changed since it was seen.
@@ -86,7 +86,7 @@ func (w writer) Update(ctx context.Context, t provider.Target, seen provider.Obs
 	b := w.c.b
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.secrets[t.Key]
+	s := b.secrets[nameOf(t.Key)]
 	if s == nil {
 		return provider.Written{}, provider.NewError(provider.Conflict, "secret %q does not exist", t.Key)
 	}
@@ -98,7 +98,7 @@ func (w writer) Update(ctx context.Context, t provider.Target, seen provider.Obs
 		case moved && b.features.Guarded:
 			return provider.Written{}, provider.NewError(provider.Conflict, "secret %q has changed", t.Key)
 		}
-		b.putLocked(t.Key, data, put{})
+		b.putLocked(nameOf(t.Key), data, put{})
 	}
 	if len(seen.Drift) > 0 {
 		s.tags = merged(s.tags, tags)
@@ -115,7 +115,7 @@ func (w writer) Mark(ctx context.Context, t provider.Target, seen provider.Obser
 	b := w.c.b
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.secrets[t.Key]
+	s := b.secrets[nameOf(t.Key)]
 	if s == nil || s.id != seen.ID || s.current().name != seen.Version || s.mark != seen.Mark {
 		return provider.NewError(provider.Conflict, "secret %q has changed", t.Key)
 	}
@@ -131,11 +131,11 @@ func (w writer) Delete(ctx context.Context, t provider.Target, seen provider.Obs
 	b := w.c.b
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.secrets[t.Key]
+	s := b.secrets[nameOf(t.Key)]
 	if s != nil && (s.current().name != seen.Version || s.mark != seen.Mark) {
 		return provider.NewError(provider.Conflict, "secret %q has changed", t.Key)
 	}
-	delete(b.secrets, t.Key)
+	delete(b.secrets, nameOf(t.Key))
 	return nil
 }
 
@@ -150,7 +150,7 @@ func (w writer) begin(ctx context.Context, c Call, t provider.Target) error {
 func (b *Backend) observe(key string, tags map[string]string) (provider.Observed, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.secrets[key]
+	s := b.secrets[nameOf(key)]
 	if s == nil {
 		return provider.Observed{}, provider.NewError(provider.NotFound, "secret %q does not exist", key)
 	}

@@ -31,24 +31,29 @@ type location struct {
 	place string
 	// Identity is what the client reports; zero if it cannot.
 	provider.Identity
+	naming
 }
 
-// site identifies a remote secret by its place and key.
-func (l location) site(key string) string { return l.place + "/" + l.Prefix + key }
+// site identifies a remote secret by its place and name.
+func (l location) site(key string) string {
+	is, _ := l.name(key)
+	return l.place + "/" + cmp.Or(is.Key, key)
+}
 
 // locate asks the client of a store where its secrets are stored. A store whose client does not know is a place of its own.
 // Clients keep the answer, so this costs one call. An error means that the place is unknown for now.
 func locate(ctx context.Context, s provider.Object, namespace string, c *provider.Link) (location, error) {
 	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
 	defer cancel()
+	at := location{place: ownPlace(s, namespace), naming: naming{spelled: c.HasSpellings()}}
 	is, err := c.Identify(ctx)
 	switch {
 	case err == nil:
-		return location{hashOf(is.Place), is}, nil
+		at.place, at.Identity = hashOf(is.Place), is
 	case errors.Is(err, stderrors.ErrUnsupported):
-		return location{place: ownPlace(s, namespace)}, nil
+		err = nil
 	}
-	return location{place: ownPlace(s, namespace)}, err
+	return at, err
 }
 
 // ownPlace is the place of a store whose client does not know where its secrets are stored.
@@ -86,9 +91,13 @@ func (r *runner) open(ctx context.Context, loader *dispatch.Loader, t *task) err
 func (o *object) locate(ctx context.Context, d *destination, namespace string, c *provider.Link) (location, error) {
 	at, err := locate(ctx, d.store, namespace, c)
 	if err != nil {
-		return location{place: cmp.Or(d.status.Place, at.place)}, err
+		at.place = cmp.Or(d.status.Place, at.place)
+		return at, err
 	}
-	o.stores.with(idOf(d.status), func(s *storeState) { s.at = at })
+	o.stores.with(idOf(d.status), func(s *storeState) {
+		at.names = s.at.names
+		s.at = at
+	})
 	return at, nil
 }
 

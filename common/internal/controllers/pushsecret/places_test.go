@@ -65,7 +65,7 @@ func TestLocate(t *testing.T) {
 // TestSiteLocks checks that only one push or removal works on a remote secret, whatever store leads there.
 func TestSiteLocks(t *testing.T) {
 	at := func(place, prefix string) location {
-		return location{place, provider.Identity{Place: place, Prefix: prefix}}
+		return location{place: place, Identity: provider.Identity{Place: place, Prefix: prefix}}
 	}
 	cases := map[string]struct {
 		reason string

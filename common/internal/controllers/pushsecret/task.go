@@ -114,6 +114,7 @@ func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) 
 	defer cancel()
 	c.failed = r.open(ctx, loader, &t)
 	c.stay(t.move(), otherPlace)
+	c.identify(ctx, &t)
 	removals := c.write(ctx, t.jobs, len(t.unmatched) > 0, func(j job, later bool) push.Outcome {
 		to := t
 		to.pusher.Later = later
@@ -138,6 +139,26 @@ func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) 
 	c.err = errors.Join(c.errs...)
 	c.compared = ctx.Err() == nil && c.isCompared()
 	return c.end(&t)
+}
+
+// identify makes one job of the jobs for one remote secret. A job whose remote secret is unknown does nothing.
+func (c *carrying) identify(ctx context.Context, t *task) {
+	if c.failed != nil {
+		return
+	}
+	unknown := t.learn(ctx)
+	if c.refused = t.join(); c.refused != nil {
+		c.failed = errors.New(c.refused.Message) // It is shown by refused.
+		return
+	}
+	t.jobs = slices.DeleteFunc(t.jobs, func(j job) bool {
+		err := unknown[j.target.Key]
+		if err != nil {
+			c.keepEntries(j)
+			c.failures(j, err)
+		}
+		return err != nil
+	})
 }
 
 // isCompared reports whether all that is wanted was compared, or refused for good.

@@ -128,7 +128,10 @@ func (r *reconciler) locate(ctx context.Context, p *pass, id storeID) error {
 	return kit.Wait(ctx, d.shares(p.ps.Namespace, 0), func(ctx context.Context) error {
 		loader := r.runner.pool.Loader(d.route.Kind, d.store, resolve.CredentialsNamespace(d.store, p.ps.Namespace))
 		if c, err := connect(ctx, loader, r.runner.timeout); err == nil {
-			_, _ = p.obj.locate(ctx, d, p.ps.Namespace, c) // Otherwise the place stays unknown.
+			t := &task{obj: p.obj, to: d, pusher: push.Pusher{Store: c}}
+			if t.location, err = p.obj.locate(ctx, d, p.ps.Namespace, c); err == nil { // Otherwise the place stays unknown.
+				t.learn(ctx)
+			}
 		}
 		p.obj.stores.with(id, func(s *storeState) { s.asked = false })
 		return nil

@@ -143,7 +143,7 @@ func (o *others) exists(ctx context.Context, ps *v1alpha1.PushSecret) error {
 
 // uses returns the uses of a remote secret, but for those of the task's own object and store.
 func (o *others) uses(key, secretID string) (out []use) {
-	at := o.at.Prefix + key
+	at, _ := o.at.name(key)
 	for _, other := range o.peers.All() {
 		ps := other.seen.Load()
 		if ps == nil || ps.DeletionTimestamp != nil {
@@ -158,9 +158,16 @@ func (o *others) uses(key, secretID string) (out []use) {
 			if !u.maybeAt(o.at.place, is.place, was) || other == o.self && id == o.unit.store {
 				return
 			}
-			// Stores may spell one key in several ways.
-			named := is.Prefix+e.RemoteKey == at || !sure && strings.HasSuffix(at, e.RemoteKey)
-			if named || e.ID != "" && e.ID == secretID {
+			name, named := is.name(e.RemoteKey)
+			u.sure = sure && named
+			same := name.Is(at)
+			switch {
+			case !sure:
+				same = strings.HasSuffix(at.Key, e.RemoteKey) // Its prefix is unknown.
+			case !named:
+				same = true // It can be the same secret.
+			}
+			if same || e.ID != "" && e.ID == secretID {
 				out = append(out, u)
 			}
 		})

@@ -75,7 +75,7 @@ func lookup(t *testing.T, other *peer, waited time.Duration) (*others, *object) 
 		}
 		o.stores.with(store, func(s *storeState) {
 			if s.wanted, s.done = p.wanted, p.done; p.located != "" {
-				s.at = location{p.located, provider.Identity{Place: p.located, Prefix: "x/"}}
+				s.at = location{place: p.located, Identity: provider.Identity{Place: p.located, Prefix: "x/"}}
 			}
 		})
 		return o
@@ -86,7 +86,7 @@ func lookup(t *testing.T, other *peer, waited time.Duration) (*others, *object) 
 	}
 	o := &others{
 		reconciler: r, self: self, unit: unit{types.NamespacedName{Namespace: "n", Name: "me"}, store},
-		at: location{"p", provider.Identity{Place: "p", Prefix: "x/"}}, successors: map[string]unit{},
+		at: location{place: "p", Identity: provider.Identity{Place: "p", Prefix: "x/"}}, successors: map[string]unit{},
 	}
 	return o, add(other.namespace, "other", other)
 }
