@@ -2,7 +2,10 @@ package secretsmanager
 
 import (
 	"context"
+	"errors"
 	"testing"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
@@ -28,6 +31,14 @@ func harness(t *testing.T, aws *emulator.Server) conformance.Harness {
 		Connect: func(context.Context) (provider.Client, error) { return connectTo(t, aws.URL()) },
 		ConnectDenied: func(context.Context) (provider.Client, error) {
 			return connectTo(t, aws.URL(), awstest.WithKey("wrong", "wrong"))
+		},
+		Spell: func(ctx context.Context, key string) (string, error) {
+			c, err := connectTo(t, aws.URL())
+			if err != nil {
+				return "", err
+			}
+			d, err := c.describe(ctx, key)
+			return awssdk.ToString(d.ARN), errors.Join(err, c.Close())
 		},
 		ConnectElsewhere: func(context.Context) (provider.Client, error) {
 			return connectTo(t, aws.URL(), awstest.WithRegion("eu-central-1"))

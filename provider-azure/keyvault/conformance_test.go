@@ -26,6 +26,7 @@ func harness(srv, other *emulator.Server) conformance.Harness {
 			s.secrets["secret"] = []byte("another")
 			return s.connect(ctx)
 		},
+		Spell:            func(_ context.Context, key string) (string, error) { return "secret/" + key, nil },
 		ConnectElsewhere: func(ctx context.Context) (provider.Client, error) { return storeOf(other).connect(ctx) },
 		ConnectTo: func(ctx context.Context, url string) (provider.Client, error) {
 			return storeOf(srv).elsewhere(srv, url).connect(ctx)

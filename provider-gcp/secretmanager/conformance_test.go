@@ -25,6 +25,9 @@ func harness(srv *emulator.Server) conformance.Harness {
 			srv.RevokeKeys("revoked@test-project.iam.gserviceaccount.com")
 			return s.connect(ctx)
 		},
+		Spell: func(_ context.Context, key string) (string, error) {
+			return "projects/" + storeOf(srv).Spec.ProjectID + secretsPart + key, nil
+		},
 		ConnectElsewhere: func(ctx context.Context) (provider.Client, error) {
 			s := storeOf(srv)
 			s.Spec.ProjectID = "other-project"

@@ -106,6 +106,17 @@ func harness(srv *emulator.Server) conformance.Harness {
 		ConnectDenied: connect(func(s *v1alpha1.OnePasswordConnect) {
 			s.Spec.Auth.SecretRef.ConnectTokenSecretRef.Key = "wrong"
 		}),
+		Spell: func(ctx context.Context, title string) (string, error) {
+			c, err := Connect(ctx, storeOf(srv.URL()), credentials)
+			if err != nil {
+				return "", err
+			}
+			i, err := c.(*Client).item(ctx, title)
+			if err != nil {
+				return "", err
+			}
+			return i.ID, provider.Close(c)
+		},
 		ConnectElsewhere: connect(func(s *v1alpha1.OnePasswordConnect) { s.Spec.Vaults = []string{"other"} }),
 		ConnectTo: func(ctx context.Context, url string) (provider.Client, error) {
 			return Connect(ctx, storeOf(url), credentials)

@@ -23,6 +23,7 @@ var sharedChecks = []check{
 	{"batch/wrong-credentials", provider.CapabilityBatch, "With wrong credentials no entry of a batch is NotFound.", wrongCredentials("GetBatch")},
 	{"find/wrong-credentials", provider.CapabilityFind, "With wrong credentials a list is an error, not an empty list.", wrongCredentials("Find")},
 	{"identity", identifies, "Stores of one place have equal identities, and stores of different places different ones.", identity},
+	{"spelling", spells, "All keys of a secret have one name, and no other secret has it.", spelling},
 	{"concurrent", provider.CapabilityRead, "One client can be used by all workers at the same time. Run with -race.", concurrent},
 }
 
@@ -188,4 +189,46 @@ func (e *env) identityOf(ctx context.Context, connect func(context.Context) (pro
 		}
 	}
 	return first, errors.Join(err, provider.Close(c))
+}
+
+// spells is what the check of a Namer needs.
+const spells = "Name"
+
+// spelling compares the names of the keys of one secret with those of others.
+func spelling(ctx context.Context, e *env) error {
+	if e.h.Spell == nil {
+		return errors.New("harness: Spell is missing")
+	}
+	key, err := e.put(ctx, "a")
+	if err != nil {
+		return err
+	}
+	other, err := e.put(ctx, "b")
+	if err != nil {
+		return err
+	}
+	spelled, err := e.h.Spell(ctx, key)
+	if err != nil {
+		return errors.Wrap(err, "harness: Spell")
+	}
+	if v, err := e.client.Get(ctx, provider.Ref{Key: spelled}); err != nil || string(v.Data) == "" {
+		return errors.Wrapf(err, "harness: %q is no key of %q", spelled, key)
+	}
+	names := map[string]provider.Name{}
+	for _, k := range []string{key, spelled, other, e.key("missing")} {
+		for range 2 {
+			if names[k], err = e.client.(provider.Namer).Name(ctx, k); err != nil {
+				return errors.Wrapf(err, "Name %q", k)
+			}
+		}
+	}
+	if !names[key].Is(names[spelled]) {
+		return errors.Errorf("%q has the name %+v, and %q, which is the same secret, %+v", key, names[key], spelled, names[spelled])
+	}
+	for _, k := range []string{other, e.key("missing")} {
+		if names[k].Is(names[key]) || names[k].Is(names[spelled]) {
+			return errors.Errorf("%q and %q are two secrets with the name %+v", k, key, names[k])
+		}
+	}
+	return nil
 }

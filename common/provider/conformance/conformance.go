@@ -44,6 +44,9 @@ type Harness struct {
 	// needs it.
 	ConnectElsewhere func(ctx context.Context) (provider.Client, error)
 
+	// Spell returns another key of an existing secret. A Namer needs it.
+	Spell func(ctx context.Context, key string) (string, error)
+
 	// Put stores data as the current version of key, and keeps older versions. Nil tags keep the secret's tags. It
 	// writes to the provider directly, not through a client.
 	Put func(ctx context.Context, key string, data []byte, tags map[string]string) error
@@ -178,6 +181,9 @@ func Checks(ctx context.Context, h Harness) ([]Check, error) {
 	if _, ok := c.(provider.Identifier); ok {
 		caps = append(caps, identifies)
 	}
+	if _, ok := c.(provider.Namer); ok {
+		caps = append(caps, spells)
+	}
 	if err := provider.Close(c); err != nil {
 		return nil, errors.Wrap(err, "cannot close a client")
 	}
@@ -193,7 +199,11 @@ func Checks(ctx context.Context, h Harness) ([]Check, error) {
 		if h.without(c) || !slices.Contains(caps, c.needs) {
 			continue
 		}
-		checks = append(checks, Check{Name: c.name, Reason: c.reason, Capability: c.needs, Run: func(ctx context.Context) error {
+		capability := c.needs
+		if capability == spells {
+			capability = identifies // Both are about the identity of secrets.
+		}
+		checks = append(checks, Check{Name: c.name, Reason: c.reason, Capability: capability, Run: func(ctx context.Context) error {
 			return c.in(ctx, h)
 		}})
 	}
@@ -235,7 +245,7 @@ func (h Harness) complete() Harness {
 // check is a Check without a harness.
 type check struct {
 	name   string
-	needs  string // a capability, or identifies
+	needs  string // a capability, identifies or spells
 	reason string
 	run    func(ctx context.Context, e *env) error
 }

@@ -15,6 +15,7 @@ func Fake(b *fake.Backend) Harness {
 	return Harness{
 		Connect:          func(ctx context.Context) (provider.Client, error) { return b.Connect(ctx, password) },
 		ConnectDenied:    func(ctx context.Context) (provider.Client, error) { return b.Connect(ctx, "wrong") },
+		Spell:            func(_ context.Context, key string) (string, error) { return fake.Full + key, nil },
 		ConnectElsewhere: func(ctx context.Context) (provider.Client, error) { return fake.New().Connect(ctx, password) },
 		Put: func(_ context.Context, key string, data []byte, tags map[string]string) error {
 			b.Put(key, data, fake.Tags(tags))

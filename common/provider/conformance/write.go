@@ -291,7 +291,22 @@ func writeMark(ctx context.Context, e *env) error {
 	if err == nil && (now.Version != w.Version || now.ID != w.ID || len(now.Drift) > 0) {
 		err = errors.Errorf("after Mark it has version %q and ID %q instead of %q and %q, and drifts in %q", now.Version, now.ID, w.Version, w.ID, now.Drift)
 	}
-	return errors.Join(err, e.holds(ctx, t, value("b"), other), errors.Wrap(e.writer().Delete(ctx, t, now), "Delete"), e.absent(ctx, t))
+	if err = errors.Join(err, e.holds(ctx, t, value("b"), other)); err != nil {
+		return err
+	}
+	// An object clears its mark, and another one sets its own.
+	for _, m := range []string{"", mark} {
+		if err := e.writer().Mark(ctx, t, now, m); err != nil {
+			return errors.Wrapf(err, "Mark %q", m)
+		}
+		if now, err = e.observes(ctx, t); err != nil {
+			return err
+		}
+		if err := e.holds(ctx, t, value("b"), m); err != nil {
+			return err
+		}
+	}
+	return errors.Join(errors.Wrap(e.writer().Delete(ctx, t, now), "Delete"), e.absent(ctx, t))
 }
 
 func writeMarkMoved(ctx context.Context, e *env) error {
