@@ -40,8 +40,12 @@ type Others interface {
 	// InUse returns what the other objects push to a remote secret. It is called before anything is removed. It returns
 	// ErrWait if the answer is not known yet.
 	InUse(ctx context.Context, r Removal) ([]Use, error)
-	// HandedOver is called after a secret got the mark of another object.
+	// HandedOver is called after this object has cleared its mark for that of another object.
 	HandedOver(mark string)
+	// Claims returns the values that other objects want in a remote secret.
+	Claims(key, id string) []Claim
+	// Asked asks the holder of a claim to compare its value, and returns true until it has done so.
+	Asked(Claim) bool
 }
 
 // A Removal is from one remote secret.
@@ -56,7 +60,7 @@ type Removal struct {
 	Path func(property string) string
 }
 
-// ErrWait is in the error chain if a removal must wait until other objects were compared with the store.
+// ErrWait is in the error chain if a removal, or a value that another object holds, must wait until others were compared with the store.
 var ErrWait = errors.New("other PushSecrets were not compared yet")
 
 // An Outcome is the result of one Apply to one remote secret.
@@ -70,6 +74,13 @@ type Outcome struct {
 	// Released are entries that this object created and did not remove, because other objects push there. None of those
 	// objects removes them later.
 	Released []v1alpha1.PushEntryStatus
+	// Held is true if another object holds a wanted value. Err says which.
+	Held bool
+	// Used are entries that this object created and leaves to another object, which By names.
+	Used []v1alpha1.PushEntryStatus
+	By   string
+	// Ownerless are entries for a secret without a mark, which this object was not allowed to mark.
+	Ownerless []v1alpha1.PushEntryStatus
 	// Wrote and Deleted report whether the secret was written or deleted.
 	Wrote, Deleted bool
 	// Changes are what a push would do. Only a dry run reports them.
@@ -115,7 +126,20 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 	if err != nil {
 		return failed(known, err)
 	}
-	seen, d := s.Seen, Decide(s)
+	var ownerless []v1alpha1.PushEntryStatus
+	if s.succeeds() && !p.DryRun {
+		switch again, err := p.succeed(ctx, t, s); {
+		case err != nil:
+			return failed(known, err)
+		case again:
+			return failed(known, moved(provider.NewError(provider.Conflict, "the mark is not visible yet; retrying")))
+		}
+		ownerless = slices.Clone(s.Known)
+	}
+	seen, d := s.Seen, p.decide(&s, t.Key)
+	if d.Asks && !p.DryRun && p.Others.Asked(*d.Holder) {
+		return Outcome{Entries: versioned(d.Then, s.current()), Held: true, Err: ErrWait}
+	}
 	if p.DryRun {
 		return Outcome{Entries: known, Changes: d.changes(s), Err: errors.Join(d.Errs...)}
 	}
@@ -125,7 +149,7 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 		}
 	}
 	now := s.current()
-	out := Outcome{Exists: d.Exists, Left: d.Left, Released: d.Released, Err: errors.Join(d.Errs...)}
+	out := Outcome{Exists: d.Exists, Left: d.Left, Released: d.Released, Held: d.Holder != nil, Ownerless: ownerless, Err: errors.Join(d.Errs...)}
 	switch d.Action {
 	case Nothing:
 	case Create:
@@ -157,10 +181,35 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 	return p.handOver(ctx, t, s, d, now, out)
 }
 
+// succeed marks a secret whose owner has cleared its mark, with the login of this object. It returns false if the login is not allowed
+// to mark it: that must block neither this object nor its deletion.
+func (p *Pusher) succeed(ctx context.Context, t provider.Target, s State) (bool, error) {
+	if err := p.current(ctx, true); err != nil {
+		return false, err
+	}
+	err := p.Store.Mark(ctx, t, *s.Seen, p.Mark)
+	if c := provider.ClassOf(err); err != nil && (c == provider.Denied || c == provider.Invalid) {
+		return false, nil
+	}
+	return err == nil, moved(err)
+}
+
+// decide decides about a secret. Before another value or settings are written, it looks up what other objects want.
+func (p *Pusher) decide(s *State, key string) Decision {
+	d := Decide(*s)
+	if p.Others == nil || s.Seen == nil || d.Action != Update {
+		return d
+	}
+	if s.Claims = p.Others.Claims(key, s.Seen.ID); len(s.Claims) == 0 {
+		return d
+	}
+	return Decide(*s)
+}
+
 // writes reports whether the decision changes the secret or its mark.
 func (d Decision) writes(s State) bool { return d.Action != Nothing || d.claims(s) }
 
-// claims reports whether this object takes over a secret that has no mark.
+// claims reports whether this object marks a secret that has no mark.
 func (d Decision) claims(s State) bool { return d.Successor != "" && d.Successor == s.Mark }
 
 // mark replaces the mark of a secret whose version is now.
@@ -184,10 +233,15 @@ func (p *Pusher) handOver(ctx context.Context, t provider.Target, s State, d Dec
 	if d.Successor == "" {
 		return out
 	}
-	err := p.mark(ctx, t, s, now, d.Successor)
+	mark := d.Successor
+	if mark != p.Mark {
+		mark = "" // A mark is set only by the login of the object that it names.
+	}
+	err := p.mark(ctx, t, s, now, mark)
 	switch c := provider.ClassOf(err); {
 	case err == nil && d.Successor != p.Mark:
 		p.Others.HandedOver(d.Successor)
+		out.Used, out.By = d.Used, d.userOf(s)
 	case err == nil:
 	case d.Successor != p.Mark && (c == provider.Denied || c == provider.Invalid):
 		// Missing permission to change marks must not keep the object from being deleted.
@@ -196,6 +250,16 @@ func (p *Pusher) handOver(ctx context.Context, t provider.Target, s State, d Dec
 		return failed(s.Known, moved(err))
 	}
 	return out
+}
+
+// userOf names the object for which this object clears its mark.
+func (d Decision) userOf(s State) string {
+	for _, u := range s.InUse {
+		if u.Successor == d.Successor {
+			return u.By
+		}
+	}
+	return ""
 }
 
 // asLeft reports whether the secret is as this object last wrote it. If it is not, a new leader may have written a

@@ -1,12 +1,13 @@
 package push_test
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
@@ -91,7 +92,7 @@ func TestChangedSourceKeepsNewerValue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]any{tc.want, tc.old}, []any{string(v.Data), errors.Is(o.Err, push.ErrOld)}); diff != "" {
+			if diff := gocmp.Diff([]any{tc.want, tc.old}, []any{string(v.Data), errors.Is(o.Err, push.ErrOld)}); diff != "" {
 				t.Errorf("\n%s\nerror %v; what the store holds, and whether the push is too old: -want, +got:\n%s", tc.reason, o.Err, diff)
 			}
 		})
@@ -129,9 +130,16 @@ type pushing struct {
 	err  error
 	// handed is the mark to which the secret was handed over; nil if it is not recorded.
 	handed *string
+	claims []push.Claim
+	// asked is true if the holder of a claim must compare first.
+	asked bool
 }
 
 func (p pushing) InUse(context.Context, push.Removal) ([]push.Use, error) { return p.uses, p.err }
+
+func (p pushing) Claims(string, string) []push.Claim { return p.claims }
+
+func (p pushing) Asked(push.Claim) bool { return p.asked }
 
 func (p pushing) HandedOver(mark string) {
 	if p.handed != nil {
@@ -158,7 +166,7 @@ func TestDeletedObjectHandsOver(t *testing.T) {
 		// entries is the number of status entries that the object keeps, and released the number that it leaves behind.
 		entries, released int
 	}{
-		"Taken":       {"The secret gets the mark of the other object.", nil, nil, "other", "other", "", 0, 0},
+		"Taken":       {"The object clears its own mark. The other object sets its mark with its own login.", nil, nil, "", "other", "", 0, 0},
 		"Unavailable": {"A failed change of the mark is retried.", failing(provider.Unavailable), nil, "me", "", provider.Unavailable, 1, 0},
 		"Denied":      {"Missing permission to change marks does not keep the object from being deleted.", failing(provider.Denied), nil, "me", "", "", 0, 1},
 		"Gone":        {"A deleted object takes nothing over.", nil, provider.NewError(provider.Conflict, "gone"), "me", "", provider.Conflict, 1, 0},
@@ -177,13 +185,64 @@ func TestDeletedObjectHandsOver(t *testing.T) {
 				b.Inject(*tc.fault)
 			}
 			handed := ""
-			p.Others = pushing{shared, tc.useErr, &handed}
+			p.Others = pushing{uses: shared, err: tc.useErr, handed: &handed}
 			o := p.Apply(t.Context(), provider.Target{Key: "db"}, nil, made.Entries)
-			if diff := cmp.Diff([]any{tc.mark, tc.handed, tc.entries, tc.released}, []any{b.Mark("db"), handed, len(o.Entries), len(o.Released)}); diff != "" {
+			if diff := gocmp.Diff([]any{tc.mark, tc.handed, tc.entries, tc.released}, []any{b.Mark("db"), handed, len(o.Entries), len(o.Released)}); diff != "" {
 				t.Errorf("%s\nerror %v; mark, mark handed over, entries and number of released entries: -want, +got:\n%s", tc.reason, o.Err, diff)
 			}
 			if (o.Err == nil) != (tc.class == "") || o.Err != nil && provider.ClassOf(o.Err) != tc.class {
 				t.Errorf("%s\nerror %v, want one of class %q", tc.reason, o.Err, tc.class)
+			}
+		})
+	}
+}
+
+// TestSuccession compares a secret whose owner has cleared its mark.
+func TestSuccession(t *testing.T) {
+	denied := provider.NewError(provider.Denied, "no")
+	cases := map[string]struct {
+		reason   string
+		policies push.Policies
+		owner    string // that the entry records
+		id       string // that the entry records; empty for the secret's
+		denied   bool
+		mark     string
+		created  bool
+		// ownerless is true if the outcome reports that the secret has no owner.
+		ownerless bool
+	}{
+		"User":      {"An object that recorded the owner marks the secret with its own login.", push.Policies{Deletes: true}, "a", "", false, "b", true, false},
+		"Observes":  {"So does one that found the value there.", push.Policies{Deletes: true, Update: v1alpha1.UpdateIfNotExists}, "a", "", false, "b", true, false},
+		"Denied":    {"A login that is not allowed to set a mark owns nothing, which is reported once.", push.Policies{Deletes: true}, "a", "", true, "", false, true},
+		"Keeps":     {"An object that never deletes anything takes nothing over.", push.Policies{}, "a", "", false, "", false, false},
+		"Refuse":    {"Refuse keeps an object from taking over.", push.Policies{Deletes: true, Adoption: v1alpha1.AdoptionRefuse}, "a", "", false, "", false, false},
+		"Adopted":   {"A secret that had no owner is not ours.", push.Policies{Deletes: true}, "", "", false, "", false, false},
+		"Recreated": {"Neither is another secret of the same name.", push.Policies{Deletes: true}, "a", "former", false, "", false, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := fake.New()
+			b.Put("db", []byte("v"))
+			w, err := b.Writer(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen, err := w.Observe(t.Context(), provider.Target{Key: "db"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tc.denied {
+				b.Inject(fake.Fault{Call: fake.CallMark, Err: denied})
+			}
+			p := push.Pusher{Store: fake.Link("FakeStore", w), Policies: tc.policies}
+			p.Mark, p.Features = "b", w.Features()
+			e := v1alpha1.PushEntryStatus{RemoteKey: "db", Version: seen.Version, ID: cmp.Or(tc.id, seen.ID), Owner: tc.owner, Source: "source"}
+			o := p.Apply(t.Context(), provider.Target{Key: "db"}, []push.Value{{Data: []byte("v"), Source: "source"}}, []v1alpha1.PushEntryStatus{e})
+			if o.Err != nil || len(o.Entries) != 1 {
+				t.Fatalf("%s\nerror %v, entries %+v", tc.reason, o.Err, o.Entries)
+			}
+			if diff := gocmp.Diff([]any{tc.mark, tc.created, tc.ownerless}, []any{b.Mark("db"), o.Entries[0].Created, len(o.Ownerless) > 0}); diff != "" {
+				t.Errorf("%s\nmark, whether the entry counts as created, and whether it is reported: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}
@@ -202,7 +261,7 @@ func TestWantedDoesNotWait(t *testing.T) {
 	p.Others, p.Later = pushing{err: push.ErrWait}, true
 	o := p.Apply(t.Context(), db, []push.Value{{Property: "a", Data: []byte("2")}}, made.Entries)
 	seen, err := w.Observe(t.Context(), db)
-	if diff := cmp.Diff(`{"a":"2","b":"1"}`, string(seen.Data)); diff != "" || o.Err != nil || err != nil {
+	if diff := gocmp.Diff(`{"a":"2","b":"1"}`, string(seen.Data)); diff != "" || o.Err != nil || err != nil {
 		t.Errorf("errors %v, %v; value: -want, +got:\n%s", o.Err, err, diff)
 	}
 }
@@ -264,7 +323,7 @@ func TestChainOfOwners(t *testing.T) {
 				apply(s)
 			}
 			seen, err := w.Observe(t.Context(), db)
-			if diff := cmp.Diff(tc.left, string(seen.Data)); diff != "" || err != nil || tc.theirs == "" && released == 0 {
+			if diff := gocmp.Diff(tc.left, string(seen.Data)); diff != "" || err != nil || tc.theirs == "" && released == 0 {
 				t.Errorf("%s\nerror %v, %d reported; what is left: -want, +got:\n%s", tc.reason, err, released, diff)
 			}
 		})
@@ -345,7 +404,7 @@ func TestOwn(t *testing.T) {
 					t.Errorf("%s: attempt %d: counts as created: %v, error %v", tc.reason, i, got, o.Err)
 				}
 			}
-			if diff := cmp.Diff(tc.mark, b.Mark("db")); diff != "" {
+			if diff := gocmp.Diff(tc.mark, b.Mark("db")); diff != "" {
 				t.Errorf("%s: mark: -want, +got:\n%s", tc.reason, diff)
 			}
 			recovers()

@@ -50,9 +50,13 @@ type Decision struct {
 	Used []v1alpha1.PushEntryStatus
 	// Released are those of Used that no other object removes later.
 	Released []v1alpha1.PushEntryStatus
-	// Successor is the mark of the object that takes the secret over: another one, or this one under AdoptionOwn. It is
-	// written after the action; empty for none.
+	// Successor is the mark of the object that takes the secret over: another one, or this one. After the action, this object
+	// writes its own mark, or clears it for another one, which then writes its mark itself. It is empty for none.
 	Successor string
+	// Holder is the object that holds a value which this object wants to be another one; nil for none.
+	Holder *Claim
+	// Asks is true if the holder must compare its value first: it may have changed.
+	Asks bool
 	// Errs are the errors of the values that are not written.
 	Errs []error
 	// Failed are the properties of the values that are not written, "" for the whole secret.
@@ -73,6 +77,8 @@ type State struct {
 	Seen *provider.Observed
 	// InUse lists what other objects push to this secret.
 	InUse []Use
+	// Claims are the values that other objects want in this secret. They are looked up only for an update.
+	Claims []Claim
 	// Former returns the value of an earlier version; false if it cannot be read.
 	Former func(version string) ([]byte, bool)
 
@@ -86,6 +92,8 @@ type Use struct {
 	Property string
 	// Successor is the mark of the other object if it can take the secret over and removes it later; otherwise empty.
 	Successor string
+	// By names the other object.
+	By string
 }
 
 // Decide returns the call to make for one remote secret. It does no I/O.
@@ -283,6 +291,9 @@ func (d *decider) value(v Value) {
 		d.fail(v, errForeign)
 		return
 	}
+	if d.isHeld(v) {
+		return
+	}
 	d.Action, d.Data = Update, nonNil(v.Data)
 	d.done("", d.mine() || d.owns())
 }
@@ -304,9 +315,14 @@ func (d *decider) refuses() error {
 
 // metadata plans an update of the metadata only, for a secret whose value is in sync.
 func (d *decider) metadata() {
-	if d.Action == Nothing && len(d.Seen.Drift) > 0 && d.Update != v1alpha1.UpdateIfNotExists && d.refuses() == nil {
-		d.Action = Update
+	if d.Action != Nothing || len(d.Seen.Drift) == 0 || d.Update == v1alpha1.UpdateIfNotExists || d.refuses() != nil {
+		return
 	}
+	if d.Holder = d.holder(""); d.Holder != nil {
+		d.Errs = append(d.Errs, heldBy(d.Holder))
+		return
+	}
+	d.Action = Update
 }
 
 // properties decides about an existing secret of which the spec wants properties, or nothing any more.
@@ -372,6 +388,9 @@ func (d *decider) property(doc document, v Value) document {
 		return doc
 	case exists && d.Update == v1alpha1.UpdateIfNotExists:
 		d.keepExisting(v)
+		return doc
+	}
+	if exists && d.isHeld(v) {
 		return doc
 	}
 	ours := d.created(e) && d.untouched(e, current)

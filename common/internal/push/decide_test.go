@@ -188,17 +188,17 @@ func TestHandOver(t *testing.T) {
 		want   want
 	}{
 		"Unused":     {"A secret that no other object pushes is deleted.", nil, "", "v", me, nil, want{Action: Delete}},
-		"Whole":      {"The other object takes it over.", nil, "", "v", me, []Use{{"", "b"}}, want{Successor: "b"}},
-		"Keeps":      {"An object that never removes anything takes nothing over.", nil, "", "v", me, []Use{{"", ""}}, want{Released: []string{""}}},
-		"Second":     {"The object that removes secrets takes it over, even if others push it, too.", nil, "", "v", me, []Use{{"", ""}, {"", "c"}}, want{Successor: "c"}},
-		"Property":   {"The object that pushes the property takes over the property and the mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}}, want{Successor: "b"}},
-		"Properties": {"One of the objects that push the property takes it over.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}, {"a", "c"}}, want{Successor: "b"}},
-		"Part":       {"An object that pushes a property takes over the mark, but not the whole.", nil, "", `{"a":"1"}`, me, []Use{{"a", "b"}}, want{Successor: "b", Released: []string{""}}},
-		"Sibling":    {"Our property is removed, and the object with another property takes over the mark.", nil, "a", `{"a":"1","b":"2"}`, me, []Use{{"b", "b"}}, want{Action: Update, Successor: "b"}},
-		"WholeFirst": {"An object that pushes the whole secret takes precedence for the mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}, {"", "c"}}, want{Successor: "c"}},
-		"Others":     {"The mark of a secret that another object created does not change.", nil, "a", `{"a":"1"}`, "z", []Use{{"a", "b"}}, want{}},
-		"Own":        {"An object that also pushes by another store keeps the mark.", nil, "", "v", me, []Use{{"", "b"}, {"", me}}, want{}},
-		"Stays":      {"An object that keeps a property keeps the mark.", []Value{{Property: "b", Data: []byte("2")}}, "a", `{"a":"1","b":"2"}`, me, []Use{{"a", "b"}}, want{}},
+		"Whole":      {"The other object takes it over.", nil, "", "v", me, []Use{{Property: "", Successor: "b"}}, want{Successor: "b"}},
+		"Keeps":      {"An object that never removes anything takes nothing over.", nil, "", "v", me, []Use{{Property: "", Successor: ""}}, want{Released: []string{""}}},
+		"Second":     {"The object that removes secrets takes it over, even if others push it, too.", nil, "", "v", me, []Use{{Property: "", Successor: ""}, {Property: "", Successor: "c"}}, want{Successor: "c"}},
+		"Property":   {"The object that pushes the property takes over the property and the mark.", nil, "a", `{"a":"1"}`, me, []Use{{Property: "a", Successor: "b"}}, want{Successor: "b"}},
+		"Properties": {"One of the objects that push the property takes it over.", nil, "a", `{"a":"1"}`, me, []Use{{Property: "a", Successor: "b"}, {Property: "a", Successor: "c"}}, want{Successor: "b"}},
+		"Part":       {"An object that pushes a property takes over the mark, but not the whole.", nil, "", `{"a":"1"}`, me, []Use{{Property: "a", Successor: "b"}}, want{Successor: "b", Released: []string{""}}},
+		"Sibling":    {"Our property is removed, and the object with another property takes over the mark.", nil, "a", `{"a":"1","b":"2"}`, me, []Use{{Property: "b", Successor: "b"}}, want{Action: Update, Successor: "b"}},
+		"WholeFirst": {"An object that pushes the whole secret takes precedence for the mark.", nil, "a", `{"a":"1"}`, me, []Use{{Property: "a", Successor: "b"}, {Property: "", Successor: "c"}}, want{Successor: "c"}},
+		"Others":     {"The mark of a secret that another object created does not change.", nil, "a", `{"a":"1"}`, "z", []Use{{Property: "a", Successor: "b"}}, want{}},
+		"Own":        {"An object that also pushes by another store keeps the mark.", nil, "", "v", me, []Use{{Successor: "b"}, {Successor: me}}, want{}},
+		"Stays":      {"An object that keeps a property keeps the mark.", []Value{{Property: "b", Data: []byte("2")}}, "a", `{"a":"1","b":"2"}`, me, []Use{{Property: "a", Successor: "b"}}, want{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -316,7 +316,7 @@ func (r *Remote) join(o Remote) error {
 				return errors.Errorf("%s: %s already pushes to %s; remove one of them, or use ${name} in the key if several Secrets are selected", v.field, is.field, name)
 			case is.Property == "" || v.Property == "":
 				return errors.Errorf("%s: %s also pushes to %s, and only one of them sets a property; set a property in both, or use another key", v.field, is.field, name)
-			case is.dotted == v.dotted:
+			case cmp.Or(is.dotted, dotted(is.Property)) == cmp.Or(v.dotted, dotted(v.Property)):
 				return errors.Errorf("%s: %s already pushes to property %q of %s; remove one of them, or use ${name} in the key if several Secrets are selected", v.field, is.field, is.Property, name)
 			}
 		}

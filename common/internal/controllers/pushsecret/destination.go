@@ -75,8 +75,8 @@ func (d *destination) conclude(v status.Verdict, generation int64) {
 	status.Set(&d.status.Conditions, v1alpha1.ConditionSynced, generation, v)
 }
 
-// waitsForOthers is the verdict on a store from which something is removed after other objects were compared.
-var waitsForOthers = status.Verdict{Status: metav1.ConditionUnknown, Reason: v1alpha1.ConditionReconciling, Message: "a removal waits until other PushSecrets were compared with the store"}
+// waitsForOthers is the verdict on a store where a removal, or a value that another object holds, waits until others were compared.
+var waitsForOthers = status.Verdict{Status: metav1.ConditionUnknown, Reason: v1alpha1.ConditionReconciling, Message: "waiting until other PushSecrets were compared with the store"}
 
 // take writes the result of a push into the status. next is the time of the next comparison.
 func (d *destination) take(res *result, next time.Time) {
@@ -102,7 +102,11 @@ func (d *destination) take(res *result, next time.Time) {
 		return
 	}
 	if res.err != nil {
-		d.conclude(failure(d.name(), res.err), res.Generation)
+		v := failure(d.name(), res.err)
+		if res.conflict {
+			v.Reason = v1alpha1.ReasonConflict
+		}
+		d.conclude(v, res.Generation)
 		return
 	}
 	before := d.status.DeepCopy()

@@ -72,10 +72,11 @@ func TestSiteLocks(t *testing.T) {
 		other  string
 		waits  bool
 	}{
-		"Same":   {"The same key at the same place is the same secret.", at("p", "x/").site("db"), true},
-		"Prefix": {"The prefix of a store counts as part of the key.", at("p", "").site("x/db"), true},
-		"Key":    {"Another key is another secret.", at("p", "").site("db"), false},
-		"Place":  {"The same key at another place is another secret.", at("q", "x/").site("db"), false},
+		"Same":    {"The same key at the same place is the same secret.", at("p", "x/").site("db"), true},
+		"Prefix":  {"The prefix of a store counts as part of the key.", at("p", "").site("x/db"), true},
+		"Spelled": {"Another key can be of the same secret.", location{place: "p", naming: naming{true, map[string]provider.Name{"arn:db": {Key: "x/db"}}}}.site("arn:db"), true},
+		"Key":     {"Another key is another secret.", at("p", "").site("db"), false},
+		"Place":   {"The same key at another place is another secret.", at("q", "x/").site("db"), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

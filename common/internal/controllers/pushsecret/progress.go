@@ -32,8 +32,10 @@ type storeID struct{ apiVersion, kind, name string }
 
 func idOf(s v1alpha1.PushStoreStatus) storeID { return storeID{s.APIVersion, s.Kind, s.Name} }
 
-func byID(a, b v1alpha1.PushStoreStatus) int {
-	return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+func byID(a, b v1alpha1.PushStoreStatus) int { return byStore(idOf(a), idOf(b)) }
+
+func byStore(a, b storeID) int {
+	return cmp.Or(cmp.Compare(a.apiVersion, b.apiVersion), cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name))
 }
 
 // waiting is the wait of removals for the comparisons of other objects.
@@ -65,6 +67,8 @@ type storeState struct {
 	// broken is true if only a user can fix the cause of the last failure, failing if the last push was a removal and has
 	// failed.
 	broken, failing bool
+	// refused is true if the store does not allow the namespace to remove what the object created.
+	refused bool
 	// next is the time of the next comparison; zero if none is planned yet.
 	next time.Time
 	// good is when the store was last in sync, or compared by a dry run.

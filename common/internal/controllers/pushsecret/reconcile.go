@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -245,6 +246,9 @@ func (p *pass) fold(dests []destination) {
 func report(p *pass, d *destination, res *result) {
 	if res == nil {
 		return
+	}
+	if len(res.released) > 0 {
+		p.warn(p.ps, "Released", "%s: released: %s", d.name(), strings.Join(res.released, ", "))
 	}
 	for why, entries := range res.stays {
 		for _, e := range entries {

@@ -46,6 +46,9 @@ func success(res *result) status.Verdict {
 	if len(res.exists) > 0 {
 		return status.Good(v1alpha1.ReasonSecretAlreadyExists, "not overwritten, because updatePolicy is IfNotExists: "+strings.Join(res.exists, ", "))
 	}
+	if len(res.released) > 0 {
+		return status.Good(v1alpha1.ReasonSecretSynced, "the store is in sync; released: "+strings.Join(res.released, ", "))
+	}
 	return status.Good(v1alpha1.ReasonSecretSynced, "the store is in sync")
 }
 

@@ -53,6 +53,10 @@ type result struct {
 	// stays are entries that this object created and neither removes nor records any longer, by the reason.
 	stays map[string][]v1alpha1.PushEntryStatus
 	err   error
+	// conflict is true if another object holds a wanted value, and all else is in sync.
+	conflict bool
+	// released are the entries that another object takes over, for messages.
+	released []string
 	// old is true if the object or its sources have changed during the push. They must be read again.
 	old bool
 	// waits is true if a removal waits until other objects were compared.
@@ -72,6 +76,7 @@ const (
 	changedSince = "another client changed it after this object created it"
 	usedByOthers = "another PushSecret pushes to it and does not take it over, or was not compared within a minute; delete it by hand once it is not needed"
 	otherPlace   = "the store leads to another place than when this object created it; delete it by hand"
+	ownerless    = "its owner has released it, and the login of this store is not allowed to mark it; delete it by hand once it is not needed"
 )
 
 // stay records entries that stay behind.
@@ -121,7 +126,7 @@ func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) 
 		return r.apply(ctx, &to, j)
 	})
 	c.errs = append(c.errs, t.unmatched...) // A misspelt pattern must not remove what the former one has pushed.
-	incomplete := r.incomplete(&c)
+	incomplete := r.incomplete(&c) || c.holding
 	for _, j := range removals {
 		if incomplete || c.failed != nil || c.waits && !t.complete() || ctx.Err() != nil {
 			c.keepEntries(j)
@@ -136,8 +141,9 @@ func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) 
 	case ctx.Err() != nil:
 		c.errs = []error{ctx.Err()}
 	}
-	c.err = errors.Join(c.errs...)
 	c.compared = ctx.Err() == nil && c.isCompared()
+	c.conflict = len(c.errs) == 0 && len(c.held) > 0
+	c.err = errors.Join(append(c.errs, c.held...)...)
 	return c.end(&t)
 }
 
@@ -214,6 +220,9 @@ type carrying struct {
 	// errs are errors of single secrets, and failed is the error of the whole store.
 	errs   []error
 	failed error
+	// held are the errors of secrets with a value that another object holds. holding is true also before the holder has compared it.
+	held    []error
+	holding bool
 	// missed counts the unavailable answers in a row.
 	missed int
 	// changes are what a push would do, by key.
@@ -244,7 +253,7 @@ func (c *carrying) write(ctx context.Context, jobs []job, keep bool, apply func(
 		case later:
 			o := apply(j, true)
 			c.change(j, o.Changes)
-			c.failures(j, o.Err)
+			c.outcome(j, o)
 			j.known = o.Entries
 			removals = append(removals, j)
 		default:
@@ -281,8 +290,22 @@ func (c *carrying) note(j job, o push.Outcome) {
 	c.entries = append(c.entries, slices.Concat(o.Entries, j.kept)...)
 	c.stay(o.Left, changedSince)
 	c.stay(o.Released, usedByOthers)
+	c.stay(o.Ownerless, ownerless)
+	for _, e := range o.Used {
+		c.released = append(c.released, place(e.RemoteKey, e.Property)+" to "+o.By)
+	}
 	for _, property := range o.Exists {
 		c.exists = append(c.exists, place(j.target.Key, property))
+	}
+	c.outcome(j, o)
+}
+
+// outcome adds the error of an outcome, if any. That another object holds a value is certain, and does not change by itself.
+func (c *carrying) outcome(j job, o push.Outcome) {
+	c.holding = c.holding || o.Held
+	if o.Held && o.Err != nil && !errors.Is(o.Err, push.ErrWait) {
+		c.held = append(c.held, about(j.target.Key, o.Err))
+		return
 	}
 	c.failures(j, o.Err)
 }

@@ -219,7 +219,7 @@ func (p *pass) task(d *destination, jobs []job, a kit.Attempt) *task {
 	t := &task{obj: p.obj, namespace: p.ps.Namespace, to: d, jobs: jobs, Attempt: a, started: p.now, dry: p.dry(p.ps)}
 	var late bool
 	p.obj.stores.with(idOf(d.status), func(s *storeState) { late = s.late(p.now, p.runner.waits) || t.dry != notDry })
-	t.pusher = push.Pusher{DryRun: t.dry != notDry, Others: &others{reconciler: p.reconciler, self: p.obj, unit: unit{p.key, idOf(d.status)}, late: late, complete: t.dry != notDry || p.runner.waits == 0, successors: map[string]unit{}}, Policies: push.Policies{
+	t.pusher = push.Pusher{DryRun: t.dry != notDry, Others: &others{reconciler: p.reconciler, self: p.obj, unit: unit{p.key, idOf(d.status)}, late: late, complete: t.dry != notDry || p.runner.waits == 0, successors: map[string]unit{}, holders: map[string]use{}}, Policies: push.Policies{
 		Update: p.ps.Spec.UpdatePolicy, Adoption: p.ps.Spec.AdoptionPolicy, Mark: string(p.ps.UID),
 		Deletes:         p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete,
 		InputsUnchanged: p.ps.Spec.Template != nil && a.Generation == d.status.ObservedGeneration && a.Sources == d.status.ObservedSource,

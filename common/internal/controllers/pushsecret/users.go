@@ -33,8 +33,10 @@ type others struct {
 	late bool
 	// complete is true once all other objects that may push to the place were compared.
 	complete bool
-	// successors are the objects that can take the secret over which InUse was last called for, by mark.
+	// successors are the objects that can take the secret over which InUse was last called for, by mark, and holders those with a
+	// claim to a value, by their name.
 	successors map[string]unit
+	holders    map[string]use
 }
 
 // use is a remote secret or property that an object pushes through a store.
@@ -65,7 +67,7 @@ func (o *others) InUse(ctx context.Context, r push.Removal) ([]push.Use, error) 
 func (o *others) inUse(ctx context.Context, r push.Removal) (used []push.Use, err error) {
 	waits := false
 	for _, u := range o.uses(r.Key, r.ID) {
-		is := push.Use{Property: u.entry.Property}
+		is := push.Use{Property: u.entry.Property, By: "PushSecret " + u.NamespacedName.String()}
 		takes := takesOver(u.ps) && (r.Mine || slices.Contains(r.Paths, r.Path(is.Property)))
 		switch {
 		case u.sure && u.ps.UID == o.self.uid:
@@ -112,7 +114,7 @@ func (o *others) proven(u use, takes bool, r push.Removal) bool {
 	return u.entry.ID == r.ID
 }
 
-// HandedOver implements push.Others. The object compares the secret at once, and then counts as its owner.
+// HandedOver implements push.Others. The object compares the secret at once, marks it with its own login, and then owns it.
 func (o *others) HandedOver(mark string) { o.ask(o.successors[mark], types.UID(mark)) }
 
 // ask lets an object compare its secrets at a store.

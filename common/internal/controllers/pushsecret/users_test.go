@@ -86,7 +86,7 @@ func lookup(t *testing.T, other *peer, waited time.Duration) (*others, *object) 
 	}
 	o := &others{
 		reconciler: r, self: self, unit: unit{types.NamespacedName{Namespace: "n", Name: "me"}, store},
-		at: location{place: "p", Identity: provider.Identity{Place: "p", Prefix: "x/"}}, successors: map[string]unit{},
+		at: location{place: "p", Identity: provider.Identity{Place: "p", Prefix: "x/"}}, successors: map[string]unit{}, holders: map[string]use{},
 	}
 	return o, add(other.namespace, "other", other)
 }
