@@ -152,13 +152,22 @@ func (s settings) marked(mark string) settings {
 	return s
 }
 
-// body returns the settings in Vault's format. Custom metadata is added to the present entries.
+// body returns the settings in Vault's format. Custom metadata is added to the present entries, which are nil for a patch.
 func (s settings) body(there map[string]string) map[string]any {
 	body := map[string]any{}
 	if len(s.Custom) > 0 {
-		custom := map[string]string{}
-		maps.Copy(custom, there)
-		maps.Copy(custom, s.Custom)
+		custom := map[string]any{}
+		for _, from := range []map[string]string{there, s.Custom} {
+			for k, v := range from {
+				custom[k] = v
+			}
+		}
+		switch { // Vault accepts no empty mark. null removes it from a patch.
+		case custom[markKey] == "" && there == nil:
+			custom[markKey] = nil
+		case custom[markKey] == "":
+			delete(custom, markKey)
+		}
 		body["custom_metadata"] = custom
 	}
 	if s.MaxVersions != nil {
