@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,7 +27,7 @@ const (
 	seed      = 20261121
 )
 
-// PushModel compares a provider's Writer with a model of a PushSecret, in random sequences of pushes, edits,
+// PushModel compares a provider's Writer with a model of a PushSecret, in random sequences of pushes, edits, other spellings,
 // removals, concurrent writes by others, lost answers and crashes. Put and Delete of the harness are the writes by
 // others.
 func PushModel(t *testing.T, h Harness) {
@@ -294,7 +295,10 @@ func (m *model) apply() {
 			}
 		}
 		status = rest
-		m.status = append(m.status, m.applyOne(leaf, known)...)
+		for _, e := range m.applyOne(leaf, known) {
+			e.RemoteKey = m.key(leaf)
+			m.status = append(m.status, e)
+		}
 	}
 }
 
@@ -310,17 +314,9 @@ func (m *model) applyOne(leaf string, known []v1alpha1.PushEntryStatus) []v1alph
 	case trouble == 2 && m.policies.Guarded:
 		s.before = func() { spoilt = true; m.foreign(leaf) }
 	}
-	var want []push.Value
-	for _, p := range slices.Sorted(maps.Keys(m.want[leaf])) {
-		text := m.want[leaf][p]
-		if p == "" {
-			text = whole(text)
-		}
-		want = append(want, push.Value{Property: p, Data: []byte(text)})
-	}
 	p := push.Pusher{Policies: m.policies, Store: fake.Link("model", s)}
 	before := m.facts[leaf].clone()
-	o := p.Apply(m.ctx, provider.Target{Key: m.key(leaf)}, want, known)
+	o := p.Apply(m.ctx, m.target(leaf), m.values(leaf), known)
 	if spoilt {
 		before = m.facts[leaf].clone()
 	}
@@ -330,12 +326,38 @@ func (m *model) applyOne(leaf string, known []v1alpha1.PushEntryStatus) []v1alph
 		return known // The process crashed before it could write the status.
 	}
 	if quiet && o.Err == nil {
-		again := p.Apply(m.ctx, provider.Target{Key: m.key(leaf)}, want, o.Entries)
+		again := p.Apply(m.ctx, m.target(leaf), m.values(leaf), o.Entries)
 		if again.Wrote || again.Deleted || again.Err != nil {
 			m.Fatalf("%s: an unchanged value is written again: %+v", leaf, again)
 		}
 	}
 	return o.Entries
+}
+
+// values returns what the object wants, with random spellings of the properties.
+func (m *model) values(leaf string) (want []push.Value) {
+	for _, p := range slices.Sorted(maps.Keys(m.want[leaf])) {
+		text := m.want[leaf][p]
+		switch last := strings.LastIndex(p, ".") + 1; {
+		case p == "":
+			text = whole(text)
+		case rapid.Bool().Draw(m.T, "spelled"):
+			p = p[:last] + `\` + p[last:]
+		}
+		want = append(want, push.Value{Property: p, Data: []byte(text)})
+	}
+	return want
+}
+
+// target returns a secret by a random one of its keys.
+func (m *model) target(leaf string) provider.Target {
+	key := m.key(leaf)
+	if m.h.Spell != nil && m.facts[leaf] != nil && rapid.Bool().Draw(m.T, "spelled key") {
+		if other, err := m.h.Spell(m.ctx, key); err == nil { // Another writer may have deleted it.
+			key = other
+		}
+	}
+	return provider.Target{Key: key}
 }
 
 func (f *fact) clone() *fact {
