@@ -2,12 +2,14 @@ package restart
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -17,7 +19,8 @@ import (
 const (
 	// MaxConcurrent is the maximum number of restarted workloads of a namespace that are not available yet.
 	MaxConcurrent = 5
-	// Timeout is how long the rollout of a StatefulSet or DaemonSet can take. The other Kinds have a deadline of their own.
+	// Timeout is how long the rollout of a StatefulSet or DaemonSet can take, and the restart of a Rollout by time. The other
+	// rollouts have a deadline of their own.
 	Timeout = 10 * time.Minute
 )
 
@@ -83,10 +86,25 @@ func (o *Object) concerns(w *Workload) bool { return Concerns(o.ExternalSecret, 
 // current reports whether a workload was already restarted for the present data.
 func (o *Object) current(w *Workload) bool { return w.Annotations[Key(o.TargetName())] == o.Hash }
 
-// A Patch is the restart of a workload: the annotations of its pod template to set.
+// A Patch is the restart of a workload: the annotations to set.
 type Patch struct {
 	*Workload
 	Annotations map[string]string
+}
+
+// Body returns a merge patch that sets the annotations of the pod template, and nothing else. A Rollout that refers to another
+// workload gets a time instead, and the annotations itself: they are the record of the restart.
+func (p *Patch) Body(now time.Time) ([]byte, error) {
+	metadata, spec := map[string]any{"uid": p.UID}, map[string]any{}
+	if p.Referring {
+		metadata["annotations"] = p.Annotations
+		// Pods that are older restart. Their times are whole seconds, and a time in the future is waited for.
+		spec["restartAt"] = now.UTC().Truncate(time.Second).Add(time.Second).Format(time.RFC3339)
+	} else {
+		spec["template"] = map[string]any{"metadata": map[string]any{"annotations": p.Annotations}}
+	}
+	body, err := json.Marshal(map[string]any{"metadata": metadata, "spec": spec})
+	return body, errors.Wrap(err, "cannot encode the restart")
 }
 
 // Plan returns the restarts that may begin now, and updates the objects of a namespace. workloads are all in the namespace.
@@ -101,7 +119,7 @@ func Plan(objects []*Object, workloads []Workload, now time.Time) []Patch {
 		o.follow(all, now)
 		for _, r := range o.Next.Rolling {
 			rolling[r.WorkloadRef] = true
-			if w := all[r.WorkloadRef]; w.Progress == Failed || timed(w.Kind) && now.Sub(r.Time.Time) > Timeout {
+			if w := all[r.WorkloadRef]; w.Progress == Failed || w.timed() && now.Sub(r.Time.Time) > Timeout {
 				stuck[name(r.WorkloadRef)] = true
 			}
 		}
@@ -115,9 +133,9 @@ func Plan(objects []*Object, workloads []Workload, now time.Time) []Patch {
 	return choose(objects, all, rolling)
 }
 
-// timed reports whether Timeout applies to a Kind.
-func timed(k v1alpha1.WorkloadKind) bool {
-	return k == v1alpha1.WorkloadStatefulSet || k == v1alpha1.WorkloadDaemonSet
+// timed reports whether Timeout applies to a workload.
+func (w *Workload) timed() bool {
+	return w.Kind == v1alpha1.WorkloadStatefulSet || w.Kind == v1alpha1.WorkloadDaemonSet || w.Referring
 }
 
 // begin lists the workloads to restart once the window of a change has ended. A workload that was created after the change has

@@ -72,6 +72,9 @@ func TestProgress(t *testing.T) {
 		"DaemonOld":    {"A pod of a DaemonSet is not available.", "DaemonSet", `{status: {observedGeneration: 2, desiredNumberScheduled: 3, updatedNumberScheduled: 3, numberAvailable: 2}}`, Rolling},
 		"Rollout":      {"A Rollout reports its generation as text.", "Rollout", `{status: {observedGeneration: "2", phase: Healthy}}`, Available},
 		"RolloutPause": {"A canary that waits rolls.", "Rollout", `{status: {observedGeneration: "2", phase: Paused}}`, Rolling},
+		"Reference":    {"A Rollout stays Healthy while its pods restart.", "Rollout", `{spec: {workloadRef: {apiVersion: apps/v1, kind: Deployment, name: app}, restartAt: "2026-01-02T03:04:05Z"}, status: {observedGeneration: "2", phase: Healthy}}`, Rolling},
+		"Restarted":    {"The pods of a Rollout have restarted.", "Rollout", `{spec: {workloadRef: {apiVersion: apps/v1, kind: Deployment, name: app}, restartAt: "2026-01-02T03:04:05Z"}, status: {observedGeneration: "2", phase: Healthy, restartedAt: "2026-01-02T03:04:05Z"}}`, Available},
+		"Scheduled":    {"A restart that a user has planned is not one of a Rollout with a pod template.", "Rollout", `{spec: {restartAt: "2036-01-02T03:04:05Z"}, status: {observedGeneration: "2", phase: Healthy}}`, Available},
 		"RolloutFail":  {"A Rollout has failed.", "Rollout", `{status: {observedGeneration: "2", phase: Degraded}}`, Failed},
 	}
 	for name, tc := range cases {
@@ -82,6 +85,32 @@ func TestProgress(t *testing.T) {
 			w, err := Parse(tc.kind, object)
 			if err != nil || w.Progress != tc.want {
 				t.Errorf("%s Got %q, %v, want %q.", tc.reason, w.Progress, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestBody(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)
+	cases := map[string]struct {
+		reason, object, want string
+	}{
+		"Template":  {"The pod template gets the annotation.", `{spec: {template: {metadata: {annotations: {a: b}}}}}`, `{"metadata":{"uid":"u"},"spec":{"template":{"metadata":{"annotations":{"k":"h"}}}}}`},
+		"Reference": {"A Rollout without a pod template gets a time after that of all its pods.", `{spec: {workloadRef: {kind: Deployment, name: app}}}`, `{"metadata":{"annotations":{"k":"h"},"uid":"u"},"spec":{"restartAt":"2026-01-02T03:04:06Z"}}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			object := decode[map[string]any](t, tc.object)
+			object["metadata"] = map[string]any{"name": "app", "uid": "u"}
+			w, err := Parse(v1alpha1.WorkloadRollout, object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := (&Patch{&w, map[string]string{"k": "h"}}).Body(at)
+			if diff := cmp.Diff(tc.want, string(body)); diff != "" || err != nil {
+				t.Errorf("%s %v -want, +got:\n%s", tc.reason, err, diff)
 			}
 		})
 	}
@@ -232,6 +261,10 @@ func TestPlan(t *testing.T) {
 			"A StatefulSet that rolls for too long stops the next.", status{Hash: "s.2", Rolling: []v1alpha1.RollingWorkload{{WorkloadRef: v1alpha1.WorkloadRef{Kind: v1alpha1.WorkloadStatefulSet, Name: "app-0"}, Time: *at(time.Hour)}}},
 			[]Workload{workload(0, Rolling, stateful)}, nil,
 			status{Hash: "s.2", Rolling: []v1alpha1.RollingWorkload{{WorkloadRef: v1alpha1.WorkloadRef{Kind: v1alpha1.WorkloadStatefulSet, Name: "app-0"}, Time: *at(time.Hour)}}}, v1alpha1.ReasonWorkloadNotAvailable,
+		},
+		"Evicting": {
+			"A Rollout whose pods cannot be evicted stops the next.", status{Hash: "s.2", Rolling: rolling(time.Hour, 0)},
+			[]Workload{workload(0, Rolling, func(w *Workload) { w.Referring = true })}, nil, status{Hash: "s.2", Rolling: rolling(time.Hour, 0)}, v1alpha1.ReasonWorkloadNotAvailable,
 		},
 		"Gone":   {"A deleted workload is done.", status{Hash: "s.2", Pending: refs(1), Rolling: rolling(time.Minute, 0)}, nil, nil, status{Hash: "s.2"}, v1alpha1.ReasonUpToDate},
 		"Pruned": {"A workload that has lost its annotation does not restart again.", status{Hash: "s.2", Rolling: rolling(time.Minute, 0)}, []Workload{workload(0, Available)}, nil, status{Hash: "s.2"}, v1alpha1.ReasonUpToDate},

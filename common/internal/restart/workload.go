@@ -21,8 +21,11 @@ type Workload struct {
 	v1alpha1.WorkloadRef
 	UID     types.UID
 	Created time.Time
-	// Annotations are those of the pod template.
+	// Annotations are those of the pod template; of the object, if the pod template is that of another one.
 	Annotations map[string]string
+	// Referring is true for a Rollout whose pod template is that of another workload. Argo Rollouts refuses it with one of its own
+	// (https://argo-rollouts.readthedocs.io/en/stable/features/specification/), and restarts it by spec.restartAt.
+	Referring bool
 	// Progress is that of the last rollout.
 	Progress Progress
 
@@ -121,6 +124,8 @@ type manifest struct {
 		Replicas       *int64                 `json:"replicas"`
 		Paused         bool                   `json:"paused"`
 		Template       corev1.PodTemplateSpec `json:"template"`
+		WorkloadRef    *v1alpha1.WorkloadRef  `json:"workloadRef"`
+		RestartAt      *metav1.Time           `json:"restartAt"`
 		UpdateStrategy struct {
 			Type          string `json:"type"`
 			RollingUpdate struct {
@@ -136,6 +141,7 @@ type rollout struct {
 	// ObservedGeneration is a number, and a text in a Rollout.
 	ObservedGeneration json.RawMessage `json:"observedGeneration"`
 	Phase              string          `json:"phase"`
+	RestartedAt        *metav1.Time    `json:"restartedAt"`
 	Conditions         []condition     `json:"conditions"`
 	counts
 }
@@ -163,11 +169,15 @@ func Parse(kind v1alpha1.WorkloadKind, object map[string]any) (Workload, error) 
 	if err != nil {
 		return Workload{}, fmt.Errorf("cannot decode a %s: %w", kind, err)
 	}
-	return Workload{
+	w := Workload{
 		WorkloadRef: v1alpha1.WorkloadRef{Kind: kind, Name: m.Metadata.Name},
 		UID:         m.Metadata.UID, Created: m.Metadata.CreationTimestamp.Time,
 		Annotations: m.Spec.Template.Annotations, Progress: m.progress(kind), uses: UsesOf(&m.Spec.Template.Spec),
-	}, nil
+	}
+	if kind == v1alpha1.WorkloadRollout && m.Spec.WorkloadRef != nil {
+		w.Referring, w.Annotations = true, m.Metadata.Annotations
+	}
+	return w, nil
 }
 
 // progress returns the progress of a rollout, by the rules of kubectl rollout status.
@@ -186,7 +196,9 @@ func (m *manifest) progress(kind v1alpha1.WorkloadKind) Progress {
 	available, failed := false, false
 	switch kind {
 	case v1alpha1.WorkloadRollout:
-		available, failed = s.Phase == "Healthy", s.Phase == "Degraded"
+		// A Rollout is Healthy from the start of a restart to its end.
+		restarting := m.Spec.WorkloadRef != nil && !m.Spec.RestartAt.Equal(s.RestartedAt)
+		available, failed = s.Phase == "Healthy" && !restarting, s.Phase == "Degraded"
 	case v1alpha1.WorkloadDaemonSet:
 		available = s.UpdatedNumberScheduled == s.DesiredNumberScheduled && s.NumberAvailable == s.DesiredNumberScheduled
 	case v1alpha1.WorkloadStatefulSet:

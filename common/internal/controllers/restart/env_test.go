@@ -211,6 +211,7 @@ func (e *env) report(o *unstructured.Unstructured, available bool) {
 	}
 	if is.GetKind() == "Rollout" {
 		status["observedGeneration"], status["phase"] = fmt.Sprint(is.GetGeneration()), "Healthy"
+		status["restartedAt"], _, _ = unstructured.NestedString(is.Object, "spec", "restartAt")
 	}
 	if !available {
 		status["availableReplicas"], status["readyReplicas"] = 0, 0

@@ -2,7 +2,6 @@ package restart
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"sync"
 	"time"
@@ -245,7 +244,7 @@ func (r *Reconciler) restart(ctx context.Context, namespace string, objects []*r
 	}
 	for i := range patches {
 		p := &patches[i]
-		switch err := r.patch(ctx, namespace, p); {
+		switch err := r.patch(ctx, namespace, p, now); {
 		case err == nil:
 			p.Done(objects, now)
 		case kerrors.IsConflict(err) && r.exists(ctx, namespace, p):
@@ -303,14 +302,11 @@ func (r *Reconciler) list(ctx context.Context, namespace string) ([]restart.Work
 	return all, nil
 }
 
-// patch sets the annotations of a pod template, and nothing else.
-func (r *Reconciler) patch(ctx context.Context, namespace string, p *restart.Patch) error {
-	body, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": p.UID},
-		"spec":     map[string]any{"template": map[string]any{"metadata": map[string]any{"annotations": p.Annotations}}},
-	})
+// patch restarts a workload.
+func (r *Reconciler) patch(ctx context.Context, namespace string, p *restart.Patch, now time.Time) error {
+	body, err := p.Body(now)
 	if err != nil {
-		return errors.Wrap(err, "cannot encode the restart")
+		return err
 	}
 	o := &unstructured.Unstructured{}
 	for _, gvk := range kinds {

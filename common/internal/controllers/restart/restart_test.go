@@ -102,6 +102,34 @@ func (e *env) wantOnlyAnnotation(before, after *unstructured.Unstructured, key s
 	}
 }
 
+// TestReferringRollout changes a value that a Rollout uses whose pod template is that of a Deployment. Argo Rollouts refuses it
+// with a pod template of its own.
+func TestReferringRollout(t *testing.T) {
+	e := newEnv(t)
+	e.rollouts()
+	app := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "metadata": map[string]any{"name": "app", "namespace": e.NS},
+		"spec": map[string]any{"workloadRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "app"}},
+	}}
+	e.Create(app)
+	e.synced("db", "1", func(es *v1alpha1.ExternalSecret) {
+		es.Spec.Target.Restart = &v1alpha1.Restart{Window: "1s", Workloads: []v1alpha1.WorkloadRef{{Kind: "Rollout", Name: "app"}}}
+	})
+	e.set("db", "2")
+	e.wantRestarted(app, 1)
+	e.wantRestarts("db", v1alpha1.ReasonRestarting, `restarting Rollout "app"`)
+	is := e.live(app)
+	_, hasTemplate, _ := unstructured.NestedMap(is.Object, "spec", "template")
+	at, _, _ := unstructured.NestedString(is.Object, "spec", "restartAt")
+	if hasTemplate || at == "" || is.GetAnnotations()[v1alpha1.RestartAnnotationPrefix+"db"] == "" {
+		t.Errorf("the Rollout is %v, want restartAt, a record in its annotations, and no pod template", is.Object)
+	}
+	e.rolled(app)
+	e.wantRestarts("db", v1alpha1.ReasonUpToDate, "")
+	e.refresh("db")
+	e.wantRestarted(app, 1)
+}
+
 // TestSameData makes changes after a restart that leave the data as they are.
 func TestSameData(t *testing.T) {
 	t.Parallel()
