@@ -160,6 +160,19 @@ func TestAlerts(t *testing.T) {
 			series: []string{`directsecrets_deletion_pending_seconds{namespace="ns",kind="PushSecret",job="aws"} 0+60x60`, `directsecrets_deletion_pending_seconds{namespace="ns",kind="PushSecret",job="vault"} 0+60x60`},
 			want:   []string{`{kind="PushSecret", namespace="ns"}`},
 		},
+		"Restarting": {
+			reason: "a restart that waits or proceeds does not fire", alert: "DirectSecretsRestartsFailing",
+			series: []string{`directsecrets_restarts{namespace="ns",kind="ExternalSecret",status="False",reason="Restarting"} 3x60`, `directsecrets_restarts{namespace="ns",kind="ExternalSecret",status="False",reason="RestartPending"} 3x60`, `directsecrets_restarts{namespace="ns",kind="ExternalSecret",status="True",reason="UpToDate"} 3x60`},
+		},
+		"RestartBlocked": {
+			reason: "one workload that stops the others is enough, and reasons are separate", alert: "DirectSecretsRestartsFailing",
+			series: []string{`directsecrets_restarts{namespace="ns",kind="ExternalSecret",status="False",reason="WorkloadNotAvailable",job="aws"} 2x60`, `directsecrets_restarts{namespace="ns",kind="ExternalSecret",status="False",reason="WorkloadNotFound",job="aws"} 1x60`},
+			want:   []string{`{kind="ExternalSecret", namespace="ns", reason="WorkloadNotAvailable"}`, `{kind="ExternalSecret", namespace="ns", reason="WorkloadNotFound"}`},
+		},
+		"RestartBlockedShortly": {
+			reason: "a workload that is created a little later does not fire", alert: "DirectSecretsRestartsFailing",
+			series: []string{`directsecrets_restarts{namespace="ns",kind="ExternalSecret",status="False",reason="WorkloadNotFound"} 0x55 1x5`},
+		},
 		"OneReplicaGone": {
 			reason: "another replica of the module is running", alert: "DirectSecretsOperatorAbsent",
 			series: []string{`directsecrets_build_info{namespace="ns",module="aws",class="",pod="a"} 1x30 stale`, `directsecrets_build_info{namespace="ns",module="aws",class="",pod="b"} 1x60`},

@@ -96,6 +96,7 @@ func TestMonitoring(t *testing.T) {
 		{"DirectSecretsEventsLate", m.late},
 		{"DirectSecretsModuleNotRunning", m.absentModule},
 		{"DirectSecretsDeletionStuck", m.lingering},
+		{"DirectSecretsRestartsFailing", m.unrestarted},
 		{"DirectSecretsSharedDutiesNotHeld", m.undone},
 		{"DirectSecretsNoLeader", m.noLeader},
 		{"DirectSecretsQueueStuck", m.stuck},
@@ -158,7 +159,7 @@ func newMonitoring(t *testing.T) *monitoring {
 	m.aws, err = emulator.Start(emulator.WithRegion(stack.Region))
 	must(t, err)
 	t.Cleanup(func() { must(t, m.aws.Close()) })
-	for _, ns := range []string{plantedNamespace, plantedNamespace + "-stuck", plantedNamespace + "-leader"} {
+	for _, ns := range []string{plantedNamespace, plantedNamespace + "-stuck", plantedNamespace + "-leader", plantedNamespace + "-restart"} {
 		must(t, shared.CreateNamespace(t.Context(), ns))
 		must(t, shared.CreateNamespace(t.Context(), operatorsOf(ns)))
 		must(t, shared.AWSStore(t.Context(), ns, plantedStore, func(s *awsv1.AWSSecretsManager) {
@@ -474,6 +475,28 @@ func (m *monitoring) lingering(alert string) {
 		must(m.T, shared.Admin.Patch(m.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 		m.quiet()
 	}
+}
+
+// unrestarted lists a workload to restart that does not exist. The module of the case has the permission to restart workloads.
+func (m *monitoring) unrestarted(alert string) {
+	ns := plantedNamespace + "-restart"
+	i, err := upgrade(m.Context(), shared, "direct-secrets", "restarting-operators", stack.Values{"global": stack.Values{
+		"scope": stack.Values{"namespaces": []string{ns}}, "presenceNamespace": operatorsOf(ns), "workloadRestarts": stack.Values{"enabled": true},
+		"crds": stack.Values{"enabled": false}, "leaderElection": stack.Values{"enabled": false},
+	}})
+	must(m.T, err)
+	scoped.Lock()
+	scoped.releases[ns+"/"+operatorsOf(ns)] = i
+	scoped.Unlock()
+	m.run(stack.ProviderAWS, ns)
+	es := m.object(ns, plantedObject, "AWSSecretsManager")
+	es.Spec.Target.Restart = &v1alpha1.Restart{Workloads: []v1alpha1.WorkloadRef{{Kind: v1alpha1.WorkloadDeployment, Name: plantedObject}}}
+	must(m.T, shared.Admin.Create(m.Context(), es))
+	m.fires(alert)
+	m.wantSamples(`sum(directsecrets_restarts{reason="WorkloadNotFound"}) == 1`)
+	must(m.T, shared.Admin.Patch(m.Context(), es, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"target":{"restart":{"workloads":null,"auto":true}}}}`))))
+	m.quiet()
+	m.wantSamples(`sum(directsecrets_restarts{reason="UpToDate"}) == 1`)
 }
 
 // undone gives the Lease of the shared duties to a holder that does nothing.

@@ -19,6 +19,7 @@ import (
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Refreshed",type=date,JSONPath=`.status.refreshTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Restarts",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="WorkloadsRestarted")].reason`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type ExternalSecret struct {
 	metav1.TypeMeta   `json:",inline"`

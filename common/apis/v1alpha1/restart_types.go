@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -91,3 +92,13 @@ const (
 	ReasonWorkloadNotFound     = "WorkloadNotFound"
 	ReasonRestartFailed        = "RestartFailed"
 )
+
+// RestartFailure returns the condition WorkloadsRestarted if a user must do something before workloads restart, or before they
+// have the data; nil otherwise.
+func (s *ExternalSecretStatus) RestartFailure() *metav1.Condition {
+	c := meta.FindStatusCondition(s.Conditions, ConditionWorkloadsRestarted)
+	if c == nil || c.Status == metav1.ConditionTrue || c.Reason == ReasonRestartPending || c.Reason == ReasonRestarting {
+		return nil
+	}
+	return c
+}

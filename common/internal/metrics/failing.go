@@ -98,7 +98,7 @@ func (l *Ledger) failing(to []failure) []failure {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for key, s := range l.m {
-		if s.fails(now) {
+		if fails := s.fails(now); fails && !l.restarts || l.restarts && !s.Wrong.IsZero() {
 			to = append(to, failure{key, l.kind, s.Reason, s.Wrong})
 		}
 	}

@@ -44,6 +44,8 @@ func TestFailing(t *testing.T) {
 		"Recovered": {"The series of a recovered or deleted object disappears.", 9, []*Ledger{recovered}, []string{left + "0"}},
 		"Store": {"A cluster store has no namespace. A store that no operator serves fails from when that was first seen.", 9, []*Ledger{stores},
 			[]string{left + "0", fmt.Sprintf(`directsecrets_failing_since_timestamp_seconds{FakeStore,cluster,,ProviderNotRunning} %g`, float64(start.Add(time.Hour).Unix()))}},
+		"Restarts": {"An object whose workloads do not restart fails since the first failure; one that restarts workloads does not.", 9, []*Ledger{restarting()},
+			[]string{left + "0", fmt.Sprintf(`directsecrets_failing_since_timestamp_seconds{ExternalSecret,failed,team,WorkloadNotFound} %g`, float64(start.Unix()))}},
 		"Others": {"Objects of another process are not counted.", 9, []*Ledger{others}, []string{left + "0"}},
 		"Twice": {"An object that moves from one controller to another has one series; two would fail the whole scrape.", 9,
 			[]*Ledger{ledger("ExternalSecret", map[string]State{"a": broken}), ledger("ExternalSecret", map[string]State{"a": later(broken, time.Second)})},

@@ -14,10 +14,11 @@ import (
 // A Ledger remembers the State of the objects of a Kind. It is counted while its manager leads. Each object is in
 // the ledger of one operator, so no object is counted twice.
 type Ledger struct {
-	kind   string
-	stores bool
-	now    func() time.Time
-	counts func() bool
+	kind string
+	// stores and restarts say what is counted, if it is not objects.
+	stores, restarts bool
+	now              func() time.Time
+	counts           func() bool
 	// deletions are those of its Kind; nil without Following.
 	deletions *deletions
 
@@ -30,6 +31,10 @@ type Option func(*Ledger)
 
 // OfStores makes a Ledger count as one of stores.
 func OfStores() Option { return func(l *Ledger) { l.stores = true } }
+
+// OfRestarts makes a Ledger count objects by how they restart workloads. Its States are of the condition WorkloadsRestarted, and
+// have Wrong if the restarts fail.
+func OfRestarts() Option { return func(l *Ledger) { l.restarts = true } }
 
 // WithClock replaces the clock.
 func WithClock(now func() time.Time) Option { return func(l *Ledger) { l.now = now } }
@@ -73,6 +78,31 @@ func (l *Ledger) Set(key types.NamespacedName, s State) {
 		}
 	}
 	l.m[key] = s
+}
+
+// Replace stores the States of all objects of a namespace, by name. An object that failed before keeps the start of that.
+func (l *Ledger) Replace(namespace string, states map[string]State) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, was := range l.m {
+		if key.Namespace != namespace {
+			continue
+		}
+		if s, ok := states[key.Name]; ok && !s.Wrong.IsZero() && !was.Wrong.IsZero() {
+			s.Wrong = was.Wrong
+			states[key.Name] = s
+		}
+		delete(l.m, key)
+	}
+	if l.m == nil {
+		l.m = map[types.NamespacedName]State{}
+	}
+	for name, s := range states {
+		l.m[types.NamespacedName{Namespace: namespace, Name: name}] = s
+	}
 }
 
 // Forget drops an object that was deleted, or that another operator reconciles.
@@ -121,6 +151,8 @@ var (
 		"Objects that this process reconciles, by kind, and status and reason of the Ready condition.", []string{"kind", "status", "reason"}, nil)
 	stores = prometheus.NewDesc("directsecrets_stores",
 		"Stores and generators that this process validates, by kind, and status and reason of the Ready condition.", []string{"kind", "status", "reason"}, nil)
+	restarts = prometheus.NewDesc("directsecrets_restarts",
+		"Objects of this process with target.restart, by kind, and status and reason of the WorkloadsRestarted condition.", []string{"kind", "status", "reason"}, nil)
 	outOfStep = prometheus.NewDesc("directsecrets_out_of_step_seconds",
 		"Time that the longest out-of-sync object has been out of sync: it is not Ready, was never synced, or its refresh is overdue.", []string{"kind"}, nil)
 	oldestSync = prometheus.NewDesc("directsecrets_oldest_sync_age_seconds",
@@ -131,7 +163,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (c *ledgers) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{objects, stores, outOfStep, oldestSync, deletionPending} {
+	for _, d := range []*prometheus.Desc{objects, stores, restarts, outOfStep, oldestSync, deletionPending} {
 		to <- d
 	}
 }
@@ -180,9 +212,13 @@ func (l *Ledger) sum(all *totals) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.stores {
+	if l.stores || l.restarts {
+		of := stores
+		if l.restarts {
+			of = restarts
+		}
 		for _, s := range l.m {
-			all.number[group{stores, l.kind, s.Reason, s.Status}]++
+			all.number[group{of, l.kind, s.Reason, s.Status}]++
 		}
 		return
 	}

@@ -26,6 +26,17 @@ func following(l *Ledger, deleted time.Duration) *Ledger {
 	return l
 }
 
+// restarting returns a Ledger of restarts: one waits, one has failed for an hour, and one of another namespace is done.
+func restarting() *Ledger {
+	failed := func(at time.Time) State { return State{Status: "False", Reason: "WorkloadNotFound", Wrong: at} }
+	l := ledger("ExternalSecret", nil)
+	l.restarts = true
+	l.Replace("other", map[string]State{"x": {Status: "True", Reason: "UpToDate"}})
+	l.Replace("team", map[string]State{"deleted": failed(start), "failed": failed(start)})
+	l.Replace("team", map[string]State{"failed": failed(start.Add(time.Hour)), "waits": {Status: "False", Reason: "Restarting"}})
+	return l
+}
+
 func TestCollect(t *testing.T) {
 	synced := State{Status: "True", Reason: "SecretSynced"}
 	broken := State{Status: "False", Reason: "StoreNotReady", Wrong: start}
@@ -79,6 +90,17 @@ func TestCollect(t *testing.T) {
 			"Stores have their own series, and no refresh times.",
 			[]*Ledger{stores},
 			[]string{`directsecrets_stores{FakeStore,AuthFailed,False} 1`, `directsecrets_stores{FakeStore,Valid,True} 1`},
+		},
+		"Restarts": {
+			"Restarts of workloads have a series of their own; the objects of a namespace are replaced at once.",
+			[]*Ledger{ledger("ExternalSecret", map[string]State{"a": synced}), restarting()},
+			[]string{
+				`directsecrets_objects{ExternalSecret,SecretSynced,True} 1`,
+				`directsecrets_out_of_step_seconds{ExternalSecret} 0`,
+				`directsecrets_restarts{ExternalSecret,Restarting,False} 1`,
+				`directsecrets_restarts{ExternalSecret,UpToDate,True} 1`,
+				`directsecrets_restarts{ExternalSecret,WorkloadNotFound,False} 1`,
+			},
 		},
 		"Others": {"Objects that another process reconciles are not counted.", []*Ledger{others}, nil},
 		"Changed": {"The last Standing counts, and a deleted object does not.", []*Ledger{changed}, []string{
@@ -137,9 +159,10 @@ func gather(t *testing.T, c prometheus.Collector) (lines []string) {
 // TestNil checks that controllers can run without a Ledger: the methods of a nil Ledger do nothing, and do not panic.
 func TestNil(t *testing.T) {
 	cases := map[string]func(*Ledger){
-		"Set":    func(l *Ledger) { l.Set(types.NamespacedName{}, State{}) },
-		"Forget": func(l *Ledger) { l.Forget(types.NamespacedName{}) },
-		"Clear":  (*Ledger).Clear,
+		"Replace": func(l *Ledger) { l.Replace("", map[string]State{}) },
+		"Set":     func(l *Ledger) { l.Set(types.NamespacedName{}, State{}) },
+		"Forget":  func(l *Ledger) { l.Forget(types.NamespacedName{}) },
+		"Clear":   (*Ledger).Clear,
 	}
 	for name, call := range cases {
 		t.Run(name, func(t *testing.T) {

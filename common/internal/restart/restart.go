@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -78,8 +79,18 @@ func (o *Object) Wait(now time.Time) (time.Duration, bool) {
 // Active reports whether the object needs the workloads of its namespace now.
 func (o *Object) Active(now time.Time) bool {
 	wait, changed := o.Wait(now)
-	return changed && wait == 0 || len(o.Next.Pending)+len(o.Next.Rolling) > 0
+	return changed && wait == 0 || len(o.Next.Pending)+len(o.Next.Rolling) > 0 || o.unchecked()
 }
+
+// unchecked reports whether it is unknown whether the workloads that the spec names exist, or whether a failure still holds.
+func (o *Object) unchecked() bool {
+	c := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionWorkloadsRestarted)
+	unseen := c == nil || c.ObservedGeneration != o.Generation
+	return o.Hash != "" && (unseen && len(o.Spec.Target.Restart.Workloads) > 0 || o.Status.RestartFailure() != nil)
+}
+
+// Missing reports whether a workload that the spec names does not exist.
+func (o *Object) Missing() bool { return len(o.missing) > 0 }
 
 func (o *Object) concerns(w *Workload) bool { return Concerns(o.ExternalSecret, w.WorkloadRef, w.uses) }
 

@@ -95,6 +95,7 @@ var objectRules = []func(*snapshot.Snapshot, *snapshot.Object) []Finding{
 	failingPush,     // The stores of a PushSecret can fail separately.
 	failingFanOut,   // The namespaces of a cluster Kind can fail separately.
 	failing,         // The operator reports a failure.
+	failingRestart,  // The Secret is in sync, and pods have old values.
 	dryRun,          // The values are not pushed.
 	noRemoteChanges,
 	unexpectedlyDeleted,

@@ -384,6 +384,20 @@ spec: {storeRefs: [{kind: AWSSecretsManager, name: prod}], selector: {secret: {n
 				Fix:     "fix the store that the condition Ready names, or set spec.deletionPolicy: None, which keeps the remote secrets",
 			}},
 		},
+		"RestartBlocked": {
+			reason: "a Secret in sync whose workloads do not restart is an error",
+			manifest: using + `status: {observedGeneration: 0, conditions: [{type: Ready, status: "True", reason: SecretSynced, message: the Secret is in sync}, {type: WorkloadsRestarted, status: "False", reason: WorkloadNotAvailable, message: 'Deployment "app" has not become available after its restart; fix it, or roll it back'}]}
+---` + prod,
+			want: []Finding{{
+				Severity: Error, Object: db, Reason: v1alpha1.ReasonWorkloadNotAvailable,
+				Message: `Deployment "app" has not become available after its restart; fix it, or roll it back`, Fix: "fix it, or roll it back",
+			}},
+		},
+		"Restarting": {
+			reason: "workloads that restart need no user",
+			manifest: using + `status: {observedGeneration: 0, conditions: [{type: Ready, status: "True", reason: SecretSynced, message: the Secret is in sync}, {type: WorkloadsRestarted, status: "False", reason: Restarting, message: 'restarting Deployment "app"'}]}
+---` + prod,
+		},
 		"NotInstalled": {
 			reason: "without the CRDs there is only one finding",
 			change: func(s *snapshot.Snapshot) { s.Kinds, s.Operators = nil, nil },
@@ -434,6 +448,7 @@ func TestEveryReasonHasAFix(t *testing.T) {
 	for _, reason := range []string{
 		v1alpha1.ReasonStoreAuthFailed, v1alpha1.ReasonStoreInvalidSpec, v1alpha1.ReasonStoreUnreachable, v1alpha1.ReasonSecretMissing, v1alpha1.ReasonStoreNotReady,
 		v1alpha1.ReasonVersionSkew, v1alpha1.ReasonConflict, v1alpha1.ReasonForbidden, v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonPartlyProvisioned, v1alpha1.ReasonNoRemoteChanges,
+		v1alpha1.ReasonRestartFailed, v1alpha1.ReasonWorkloadNotAvailable, v1alpha1.ReasonWorkloadNotFound,
 		"NotFound", "Denied", "Throttled", "Unavailable", "Invalid", "Template", "Conflict",
 	} {
 		if fixes[reason] == nil || fixes[reason](s, &s.Objects[0]) == "" {

@@ -49,11 +49,16 @@ var fixes = map[string]fix{
 	v1alpha1.ReasonNoRemoteChanges:   fixed("to allow changes at the provider, set global.remoteChanges: true in the chart, or remove --no-remote-changes"),
 	v1alpha1.ReasonStoreNotReady:     fixed("fix the store that the message names"),
 	v1alpha1.ReasonPartlyProvisioned: fixed("see status.failedNamespaces"),
-	"NotFound":                       fixed(inspect.FixOf(provider.NotFound)),
-	"Denied":                         fixed(inspect.FixOf(provider.Denied)),
-	"Template":                       fixed(inspect.FixOf(provider.Template)),
-	"Throttled":                      fixed("raise refreshInterval, or the quota of the provider; retrying with back-off until then"),
-	"Unavailable":                    fixed("check that the provider answers; retrying with back-off until then"),
+	v1alpha1.ReasonRestartFailed:     fixed("allow the operator to list and patch the workload (in the chart: workloadRestarts.enabled), or change the admission policy that refuses it"),
+	v1alpha1.ReasonWorkloadNotAvailable: func(_ *snapshot.Snapshot, o *snapshot.Object) string {
+		return "fix the workload that the message names, or roll it back; to see why it is not available: kubectl get events -n " + o.Meta.Namespace
+	},
+	v1alpha1.ReasonWorkloadNotFound: fixed("correct spec.target.restart.workloads"),
+	"NotFound":                      fixed(inspect.FixOf(provider.NotFound)),
+	"Denied":                        fixed(inspect.FixOf(provider.Denied)),
+	"Template":                      fixed(inspect.FixOf(provider.Template)),
+	"Throttled":                     fixed("raise refreshInterval, or the quota of the provider; retrying with back-off until then"),
+	"Unavailable":                   fixed("check that the provider answers; retrying with back-off until then"),
 	"Invalid": func(_ *snapshot.Snapshot, o *snapshot.Object) string {
 		return "correct the spec or the remote value that the message names: kubectl edit " + kubectlName(o)
 	},

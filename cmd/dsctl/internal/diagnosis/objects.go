@@ -162,6 +162,19 @@ func failing(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	return []Finding{f}
 }
 
+// failingRestart reports that workloads do not restart, although the Secret is in sync.
+func failingRestart(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
+	if o.ExternalSecret == nil {
+		return nil
+	}
+	c := o.ExternalSecret.Status.RestartFailure()
+	if c == nil {
+		return nil
+	}
+	why, fix := advise(s, o, c.Reason, c.Message)
+	return one(Error, o, c.Reason, why, fix)
+}
+
 // failingSource returns the object's store or generator that is not ready, or nil.
 func failingSource(s *snapshot.Snapshot, o *snapshot.Object) *snapshot.Ref {
 	for _, u := range o.Uses() {

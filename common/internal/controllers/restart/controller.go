@@ -19,6 +19,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
+	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
@@ -30,10 +31,15 @@ func Setup(mgr manager.Manager, live client.Client, refs *referrers.Referrers, o
 	if !o.WorkloadRestarts {
 		return nil
 	}
+	ledger, err := metrics.New(mgr, "ExternalSecret", metrics.OfRestarts())
+	if err != nil {
+		return errors.Wrap(err, "cannot add the collector of object metrics")
+	}
 	targets := target.ConfigMapClient{Client: live}
 	r := &Reconciler{
 		cache: target.ConfigMapReader{Reader: mgr.GetCache(), Off: !o.ConfigMapTargets},
 		live:  live, writer: target.NewWriter(targets, nil), referrers: refs, opts: o,
+		events: mgr.GetEventRecorder("direct-secrets"), ledger: ledger,
 		known: map[string]map[types.UID]known{},
 	}
 	walks := kit.NewController(o.Walks, r.Reconcile)
@@ -55,7 +61,7 @@ func (r *Reconciler) watch(c controller.Controller, mgr manager.Manager) error {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			return (restarts(e.ObjectOld) || restarts(e.ObjectNew)) && (e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || e.ObjectOld.GetUID() != e.ObjectNew.GetUID())
 		},
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		DeleteFunc: func(e event.DeleteEvent) bool { return restarts(e.Object) },
 	}
 	written := predicate.NewPredicateFuncs(r.written)
 	written.DeleteFunc = func(event.DeleteEvent) bool { return false }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/yaml"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -31,7 +32,9 @@ type env struct {
 
 func newIdleEnv(t *testing.T) *env {
 	t.Helper()
-	e := &env{Env: testenv.NewIdle(t, func(f *operator.Flags) { f.WorkloadRestarts, f.ConfigMapTargets = true, true })}
+	e := &env{Env: testenv.NewIdle(t, func(f *operator.Flags) {
+		f.WorkloadRestarts, f.ConfigMapTargets, f.MetricsPerObject = true, true, true
+	})}
 	e.Config.Wrap(e.gate.Wrap)
 	return e
 }
@@ -90,6 +93,33 @@ func (e *env) wantRestarts(name, reason, text string) {
 		c := meta.FindStatusCondition(e.Get(name).Status.Conditions, v1alpha1.ConditionWorkloadsRestarted)
 		if c == nil || c.Reason != reason || !strings.Contains(c.Message, text) {
 			return fmt.Sprintf("WorkloadsRestarted of %s is %+v, want %s with %q", name, c, reason, text)
+		}
+		return ""
+	})
+}
+
+// wantFailing waits until the metrics name an object of the namespace with a reason; empty for none.
+func (e *env) wantFailing(reason string) {
+	e.Helper()
+	e.Eventually(func() string {
+		families, err := metrics.Registry.Gather()
+		if err != nil {
+			return err.Error()
+		}
+		got := ""
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				labels := map[string]string{}
+				for _, l := range m.GetLabel() {
+					labels[l.GetName()] = l.GetValue()
+				}
+				if f.GetName() == "directsecrets_failing_since_timestamp_seconds" && labels["object_namespace"] == e.NS {
+					got = labels["reason"]
+				}
+			}
+		}
+		if got != reason {
+			return fmt.Sprintf("an object fails with %q, want %q", got, reason)
 		}
 		return ""
 	})
@@ -211,7 +241,9 @@ func (e *env) report(o *unstructured.Unstructured, available bool) {
 	}
 	if is.GetKind() == "Rollout" {
 		status["observedGeneration"], status["phase"] = fmt.Sprint(is.GetGeneration()), "Healthy"
-		status["restartedAt"], _, _ = unstructured.NestedString(is.Object, "spec", "restartAt")
+		if at, ok, _ := unstructured.NestedString(is.Object, "spec", "restartAt"); ok {
+			status["restartedAt"] = at
+		}
 	}
 	if !available {
 		status["availableReplicas"], status["readyReplicas"] = 0, 0

@@ -7,16 +7,20 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
@@ -29,8 +33,9 @@ import (
 const (
 	// poll is the time between two looks at workloads that have been restarted.
 	poll = 3 * time.Second
-	// blockedPoll is the same while a user must do something first.
+	// blockedPoll is the same while a user must do something first, and missingPoll while a listed workload does not exist.
 	blockedPoll = 15 * time.Second
+	missingPoll = time.Minute
 	// page is the number of workloads that one request reads.
 	page = 250
 )
@@ -51,6 +56,8 @@ type Reconciler struct {
 	writer    *target.Writer
 	referrers *referrers.Referrers
 	opts      setup.Options
+	events    events.EventRecorder
+	ledger    *metrics.Ledger
 
 	mu sync.Mutex
 	// known holds the last data that was read, by namespace and the uid of the ExternalSecret.
@@ -85,7 +92,25 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			res.RequeueAfter = wait
 		}
 	}
+	r.ledger.Replace(req.Namespace, states(objects, now))
 	return res, nil
+}
+
+// states returns the States of objects for the metrics, by name.
+func states(objects []*restart.Object, now time.Time) map[string]metrics.State {
+	all := map[string]metrics.State{}
+	for _, o := range objects {
+		c := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionWorkloadsRestarted)
+		if c == nil {
+			continue
+		}
+		s := metrics.State{Status: c.Status, Reason: c.Reason}
+		if o.Status.RestartFailure() != nil {
+			s.Wrong = now
+		}
+		all[o.Name] = s
+	}
+	return all
 }
 
 // next returns the time until the next look at the workloads of an object; 0 if only an event starts one.
@@ -98,6 +123,8 @@ func next(o *restart.Object, now time.Time) time.Duration {
 		return poll
 	case changed:
 		return max(wait, time.Millisecond)
+	case o.Missing():
+		return missingPoll
 	}
 	return 0
 }
@@ -330,10 +357,28 @@ func (r *Reconciler) record(ctx context.Context, o *restart.Object, now time.Tim
 	if unchanged(o) && !o.Active(now) {
 		return nil
 	}
-	return r.write(ctx, o.ExternalSecret, func(s *v1alpha1.ExternalSecretStatus) {
+	was := o.Status.RestartFailure()
+	err := r.write(ctx, o.ExternalSecret, func(s *v1alpha1.ExternalSecretStatus) {
 		s.Restart = o.Next.DeepCopy()
 		status.Set(&s.Conditions, v1alpha1.ConditionWorkloadsRestarted, o.Generation, o.Verdict())
 	})
+	if err == nil {
+		r.recordEvent(o.ExternalSecret, was)
+	}
+	return err
+}
+
+// recordEvent emits an event when the restarts of an object start to fail, fail in another way, or recover.
+func (r *Reconciler) recordEvent(es *v1alpha1.ExternalSecret, was *metav1.Condition) {
+	c := meta.FindStatusCondition(es.Status.Conditions, v1alpha1.ConditionWorkloadsRestarted)
+	sort := corev1.EventTypeNormal
+	switch is := es.Status.RestartFailure(); {
+	case is != nil && (was == nil || was.Reason != is.Reason || was.Message != is.Message):
+		sort = corev1.EventTypeWarning
+	case is != nil, was == nil, c == nil:
+		return
+	}
+	r.events.Eventf(es, nil, sort, c.Reason, "Restart", "%s", status.Cut(c.Message, status.MaxNote))
 }
 
 // clear removes the status of restarts.

@@ -3,6 +3,7 @@ package restart_test
 import (
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -57,6 +58,9 @@ func TestRestart(t *testing.T) {
 				e.rollouts()
 			}
 			app := e.workload(tc.kind, "app", tc.uses)
+			if name == "NotNamed" {
+				e.workload("StatefulSet", "app", "other")
+			}
 			e.synced(tc.secret, "1", tc.change)
 			if n := e.restarts(app); n != 0 {
 				t.Errorf("%s: the first sync restarted the workload %d times", tc.reason, n)
@@ -304,6 +308,7 @@ func TestLimit(t *testing.T) {
 	want(6)
 	e.stuck(apps[1])
 	e.wantRestarts("db", v1alpha1.ReasonWorkloadNotAvailable, `Deployment "app-1" has not become available`)
+	e.WantNote("db", v1alpha1.ReasonWorkloadNotAvailable, `Deployment "app-1" has not become available`)
 	e.rolled(apps[2])
 	want(6)
 	e.rolled(apps[1])
@@ -393,14 +398,35 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// TestMissing lists a workload that does not exist.
+// TestMissing lists a workload that does not exist. It is reported before the data change, once, until the list is corrected.
 func TestMissing(t *testing.T) {
 	e := newEnv(t)
-	e.synced("db", "1", func(es *v1alpha1.ExternalSecret) {
-		es.Spec.Target.Restart = &v1alpha1.Restart{Window: "1s", Workloads: []v1alpha1.WorkloadRef{{Kind: "Deployment", Name: "absent"}}}
-	})
-	e.set("db", "2")
+	app := e.workload("Deployment", "app", "db")
+	list := func(name string) testenv.Spec {
+		return func(es *v1alpha1.ExternalSecret) {
+			es.Spec.Target.Restart = &v1alpha1.Restart{Window: "1s", Workloads: []v1alpha1.WorkloadRef{{Kind: "Deployment", Name: name}, {Kind: "Deployment", Name: "app"}}}
+		}
+	}
+	e.synced("db", "1")
+	testenv.Update(e.Client, e.Get("db"), list("absent"))
 	e.wantRestarts("db", v1alpha1.ReasonWorkloadNotFound, `Deployment "absent" does not exist`)
+	e.set("db", "2")
+	e.wantRestarted(app, 1)
+	e.rolled(app)
+	e.WantNote("db", v1alpha1.ReasonWorkloadNotFound, `Deployment "absent" does not exist`)
+	e.wantFailing(v1alpha1.ReasonWorkloadNotFound)
+	testenv.Update(e.Client, e.Get("db"), list("app"))
+	e.wantRestarts("db", v1alpha1.ReasonUpToDate, "")
+	e.WantNote("db", v1alpha1.ReasonUpToDate, "no restart is due")
+	e.wantFailing("")
+	events := slices.DeleteFunc(e.EventsOf("db"), func(reason string) bool { return reason == "Created" || reason == "Updated" })
+	if diff := cmp.Diff([]string{v1alpha1.ReasonUpToDate, v1alpha1.ReasonWorkloadNotFound}, events); diff != "" {
+		t.Errorf("the events: -want, +got:\n%s", diff)
+	}
+	testenv.Update(e.Client, e.Get("db"), list("absent"))
+	e.wantFailing(v1alpha1.ReasonWorkloadNotFound)
+	e.Delete(e.Get("db"))
+	e.wantFailing("")
 }
 
 // TestRefused checks an operator without the flag.
