@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
@@ -216,6 +217,14 @@ func (c *Controller[T]) requeue(ctx context.Context, req T, priority int, res re
 // Changes returns a handler that queues changed objects, and ends the walks that wait for a store over such an object.
 func Changes(interrupt func(reconcile.Request)) handler.EventHandler {
 	return &changes{interrupt: interrupt}
+}
+
+// Respecified holds for an object with another spec, and for one that was deleted and created again while the watch was broken:
+// that is an update with another uid, and perhaps the same generation.
+func Respecified() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || e.ObjectOld.GetUID() != e.ObjectNew.GetUID()
+	}}
 }
 
 type changes struct {

@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -90,12 +91,7 @@ func (g *Gate) Wrap(next http.RoundTripper) http.RoundTripper {
 				_ = resp.Body.Close()
 			}
 		}
-		body := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","message":"injected","code":500}`
-		return &http.Response{
-			StatusCode: http.StatusInternalServerError, Status: "500 Internal Server Error", Request: r,
-			Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
-			Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		}, nil
+		return failed(r, http.StatusInternalServerError, "InternalError"), nil
 	})
 }
 
@@ -170,4 +166,62 @@ func (p *Pause) Wrap(next http.RoundTripper) http.RoundTripper {
 		}
 		return next.RoundTrip(r)
 	})
+}
+
+// A Break breaks a client's watch of a resource, so that it has to list the objects again, and does not see what happened meanwhile.
+type Break struct {
+	resource string
+	mu       sync.Mutex
+	broken   bool
+	watches  []io.Closer
+}
+
+// NewBreak returns a Break whose watches work.
+func NewBreak(resource string) *Break { return &Break{resource: resource} }
+
+// Wrap is a WrapTransport of a rest.Config.
+func (b *Break) Wrap(next http.RoundTripper) http.RoundTripper {
+	return RoundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/"+b.resource) {
+			return next.RoundTrip(r)
+		}
+		resp, err := next.RoundTrip(r)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		switch {
+		case err != nil:
+		case b.broken:
+			_ = resp.Body.Close()
+			return failed(r, http.StatusGone, "Expired"), nil
+		case r.URL.Query().Get("watch") == "true":
+			b.watches = append(b.watches, resp.Body)
+		}
+		return resp, err
+	})
+}
+
+// Start breaks all watches until the returned function is called.
+func (b *Break) Start() (end func()) {
+	b.set(true)
+	return func() { b.set(false) }
+}
+
+func (b *Break) set(broken bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.broken = broken
+	for _, w := range b.watches {
+		_ = w.Close()
+	}
+	b.watches = nil
+}
+
+// failed returns the answer of an API server that refuses a request.
+func failed(r *http.Request, code int, reason string) *http.Response {
+	body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"message":"injected","code":%d}`, reason, code)
+	return &http.Response{
+		StatusCode: code, Status: fmt.Sprint(code, " ", http.StatusText(code)), Request: r,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
 }

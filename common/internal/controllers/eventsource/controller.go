@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/refresh"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
@@ -50,7 +50,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, resolve
 		if err != nil {
 			return errors.Wrap(err, "cannot create the controller")
 		}
-		err = c.Watch(source.Kind[client.Object](mgr.GetCache(), k.New(), &handler.EnqueueRequestForObject{}, predicate.GenerationChangedPredicate{}))
+		err = c.Watch(source.Kind[client.Object](mgr.GetCache(), k.New(), &handler.EnqueueRequestForObject{}, kit.Respecified()))
 		if err != nil {
 			return errors.Wrapf(err, "cannot watch %s", k.GoName())
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 // TestSameName sends events about secrets that share one of their names, as those of two accounts do, within a second.
@@ -29,6 +30,42 @@ func TestSameName(t *testing.T) {
 	wantEmpty(e, &e.Backend.Queue)
 	for _, id := range ids {
 		e.WantSecret(id, "value", "new")
+	}
+}
+
+// TestRecreated deletes an event source, and creates one of its name with another queue, while the operator's watch is broken. Both
+// have the generation 1.
+func TestRecreated(t *testing.T) {
+	e := testenv.NewIdle(t)
+	other := e.Server.Backend("other")
+	watch := testenv.NewBreak("fakeeventsources")
+	e.Config.Wrap(watch.Wrap)
+	e.Start()
+	e.Create(source(e, "events"))
+	wantEvent := func(b *fake.Backend, value string) {
+		t.Helper()
+		e.Backend.Put("db", []byte(value))
+		b.Queue.Changed("", "db")
+		wantEmpty(e, &b.Queue)
+		e.WantSecret("db", "value", value)
+	}
+	e.Backend.Put("db", []byte("first"))
+	e.Create(e.ExternalSecret("db", seldom))
+	e.WantReady("db", v1alpha1.ReasonSecretSynced)
+	wantEvent(e.Backend, "second")
+
+	mend := watch.Start()
+	e.Delete(source(e, "events"))
+	again := source(e, "events")
+	again.Spec.Backend = "other"
+	e.Create(again)
+	mend()
+	e.Want(again, v1alpha1.ReasonStoreValid)
+	wantEvent(other, "third")
+	e.Backend.Queue.Changed("", "db")
+	wantEvent(other, "fourth")
+	if n := e.Backend.Queue.Left(); n != 1 {
+		t.Errorf("the queue of the deleted event source has %d messages, want 1 that is not received", n)
 	}
 }
 

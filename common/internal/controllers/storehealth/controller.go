@@ -132,7 +132,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup
 		if err != nil {
 			return errors.Wrap(err, "cannot create the controller")
 		}
-		err = c.Watch(source.Kind[client.Object](mgr.GetCache(), k.New(), kit.Changes(walks.Interrupt), predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, observedElsewhere(o.ControllerClass), missedMore())))
+		err = c.Watch(source.Kind[client.Object](mgr.GetCache(), k.New(), kit.Changes(walks.Interrupt), predicate.Or[client.Object](kit.Respecified(), observedElsewhere(o.ControllerClass), missedMore())))
 		if err != nil {
 			return errors.Wrapf(err, "cannot watch %s", k.GoName())
 		}
