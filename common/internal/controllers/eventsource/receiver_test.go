@@ -148,6 +148,12 @@ func TestReceiverKey(t *testing.T) {
 	eventually(http.StatusUnauthorized)
 	change(signingKey)
 	eventually(http.StatusOK)
+	change(signingKey + "\n")
+	if c := e.Want(of(), v1alpha1.ReasonStoreInvalidSpec); !strings.Contains(c.Message, "the key ends with a line end") {
+		t.Errorf("the message of Ready is %q", c.Message)
+	}
+	change(signingKey)
+	eventually(http.StatusOK)
 	change("short")
 	if c := e.Want(of(), v1alpha1.ReasonStoreInvalidSpec); !strings.Contains(c.Message, "the key has 5 bytes, and at least 32 are required") {
 		t.Errorf("the message of Ready is %q", c.Message)

@@ -72,6 +72,9 @@ func (m module) connect(ctx context.Context, o Object, creds provider.Credential
 	if err != nil {
 		return nil, err
 	}
+	if n := len(key); n > 0 && (key[n-1] == '\n' || key[n-1] == '\r') {
+		return nil, provider.NewError(provider.Invalid, "spec.secretRef: the key ends with a line end, with which senders do not sign; write the key to the Secret without it, for example by `kubectl create secret generic --from-literal`")
+	}
 	if len(key) < eventreceiver.MinKey {
 		return nil, provider.NewError(provider.Invalid, "spec.secretRef: the key has %d bytes, and at least %d are required; use random bytes, for example of `openssl rand -hex 32`", len(key), eventreceiver.MinKey)
 	}
