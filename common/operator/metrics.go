@@ -11,4 +11,10 @@ var buildInfo = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 	Help: "Always 1, with the module, its controller class and the version of common that it was built with.",
 }, []string{"module", "class", "version"})
 
-func init() { metrics.Registry.MustRegister(buildInfo) }
+// refusedRequests are those of senders to event receivers.
+var refusedRequests = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "directsecrets_event_requests_refused_total",
+	Help: "Requests to event receivers that were refused, by reason.",
+}, []string{"reason"})
+
+func init() { metrics.Registry.MustRegister(buildInfo, refusedRequests) }

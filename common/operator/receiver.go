@@ -2,16 +2,19 @@ package operator
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"golang.org/x/time/rate"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/eventreceiver"
 	"github.com/direct-secrets/direct-secrets/common/internal/eventreceiver/kinds"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -30,6 +33,7 @@ func (o *Operator) addReceiver(s *shared, opts setup.Options) (setup.Options, er
 		return opts, nil
 	}
 	h := eventreceiver.NewHandler()
+	h.Refused = refused(s.log)
 	own := kinds.New(h.Endpoints, o.kinds, o.flags.namespaced())
 	if o.flags.NoRemoteChanges {
 		for i, k := range own {
@@ -55,6 +59,24 @@ func (o *Operator) addReceiver(s *shared, opts setup.Options) (setup.Options, er
 	}
 	opts.Kinds = slices.Concat(opts.Kinds, own)
 	return opts, errors.Wrap(s.Add(&eventreceiver.Server{Address: o.flags.EventReceiverAddress, CertDir: o.flags.EventReceiverCertDir, Handler: h}), "cannot add the server for events")
+}
+
+const (
+	// logRefusedEvery is the minimum time between two log lines about refused requests: anyone can send these.
+	logRefusedEvery = 10 * time.Second
+	// maxPath is the maximum length of a path in such a line.
+	maxPath = 200
+)
+
+// refused returns a function that counts refused requests, and logs one from time to time.
+func refused(to *slog.Logger) func(path, reason string) {
+	sometimes := rate.Sometimes{Interval: logRefusedEvery}
+	return func(path, reason string) {
+		refusedRequests.WithLabelValues(reason).Inc()
+		sometimes.Do(func() {
+			to.Warn("refusing a request about changed secrets", "path", status.Cut(path, maxPath), "reason", reason)
+		})
+	}
 }
 
 // openReceivers opens the paths of all receivers, so that the first request after a change of leaders is not refused. The

@@ -41,6 +41,8 @@ type Handler struct {
 	Ready atomic.Bool
 	// Forwarder sends the requests of a standby replica to the leader. It is nil if there are no other replicas: then the answer is 503.
 	Forwarder *Forwarder
+	// Refused is called for each refused request with its path, which anyone can choose, and a reason. It may be nil.
+	Refused func(path, reason string)
 
 	now     func() time.Time
 	within  time.Duration
@@ -57,9 +59,18 @@ func NewHandler() *Handler {
 	}
 }
 
+// refusals are the reasons of refused requests, by the status of the answer.
+var refusals = map[int]string{
+	http.StatusBadRequest: "Malformed", http.StatusUnauthorized: "Unauthenticated", http.StatusRequestEntityTooLarge: "TooLarge",
+	http.StatusTooManyRequests: "TooMany", http.StatusServiceUnavailable: "NotReady",
+}
+
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status := h.status(r)
+	if reason := refusals[status]; reason != "" && h.Refused != nil {
+		h.Refused(r.URL.Path, reason)
+	}
 	if status != http.StatusBadRequest {
 		w.WriteHeader(status)
 		return

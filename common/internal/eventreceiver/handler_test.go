@@ -459,3 +459,26 @@ func TestSlowSender(t *testing.T) {
 		return ""
 	})
 }
+
+// TestRefused reports refused requests with their path and a reason, and no accepted one.
+func TestRefused(t *testing.T) {
+	h, _ := newHandler(t)
+	h.within = 0
+	var got []string
+	h.Refused = func(path, reason string) { got = append(got, path+" "+reason) }
+	for _, r := range []*http.Request{
+		signed(path, `{"keys":["a"]}`, key, time.Now()),
+		signed(path, `{"keys":["a"]}`, []byte("wrong"), time.Now()),
+		signed("/events/unknown", `{"keys":["a"]}`, key, time.Now()),
+		signed(path, `{}`, key, time.Now()),
+		signed(path, strings.Repeat("x", maxBody+1), key, time.Now()),
+	} {
+		answer(h, r)
+	}
+	h.Ready.Store(false)
+	answer(h, signed(path, `{"keys":["b"]}`, key, time.Now()))
+	want := []string{path + " Unauthenticated", "/events/unknown Unauthenticated", path + " Malformed", path + " TooLarge", path + " NotReady"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
