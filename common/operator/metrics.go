@@ -17,4 +17,7 @@ var refusedRequests = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Help: "Requests to event receivers that were refused, by reason.",
 }, []string{"reason"})
 
-func init() { metrics.Registry.MustRegister(buildInfo, refusedRequests) }
+func init() {
+	metrics.Registry.MustRegister(buildInfo, refusedRequests)
+	refusedRequests.WithLabelValues("Unauthenticated") // From 0 on, so that the first refusal is an increase.
+}

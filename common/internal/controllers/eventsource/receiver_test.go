@@ -109,6 +109,19 @@ func TestReceiver(t *testing.T) {
 	})
 }
 
+// TestReceiverAbsentStore names a store that does not exist yet.
+func TestReceiverAbsentStore(t *testing.T) {
+	set, _ := testenv.Receiving(t)
+	e := testenv.New(t, set)
+	r := receiver(e, v1alpha1.EventStoreRef{Kind: "FakeStore", Name: "store"}, v1alpha1.EventStoreRef{Kind: "FakeStore", Name: "absent"})
+	e.Create(r)
+	if c := e.Want(r, v1alpha1.ReasonStoreInvalidSpec); c.Message != `spec.stores[1]: FakeStore "absent" does not exist; create it, or correct the name` {
+		t.Errorf("the message of Ready is %q", c.Message)
+	}
+	e.Create(e.Store("absent", "main"))
+	e.Want(r, v1alpha1.ReasonStoreValid)
+}
+
 // TestReceiverSlow sends a request whose refresh takes longer than the request waits.
 func TestReceiverSlow(t *testing.T) {
 	set, url := testenv.Receiving(t)

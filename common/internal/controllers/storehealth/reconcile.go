@@ -11,6 +11,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -174,7 +175,42 @@ func (r *Reconciler) ask(ctx context.Context, s provider.Object) ([]string, erro
 	if err != nil {
 		return nil, err
 	}
+	if err := r.checkNamed(ctx, s); err != nil {
+		return nil, err
+	}
 	return c.Capabilities(), c.Check(ctx)
+}
+
+// A receiver names the stores whose events it receives.
+type receiver interface {
+	EventReceiverSpec() *v1alpha1.EventReceiverSpec
+}
+
+// checkNamed returns an error if a store does not exist whose events an object receives. A cluster receiver can name a store of any
+// namespace, so only its cluster stores are checked.
+func (r *Reconciler) checkNamed(ctx context.Context, s provider.Object) error {
+	o, ok := s.(receiver)
+	if !ok {
+		return nil
+	}
+	for i, ref := range o.EventReceiverSpec().Stores {
+		n := slices.IndexFunc(r.opts.Kinds, func(k provider.Kind) bool { return k.GoName() == ref.Kind })
+		if n < 0 || s.GetNamespace() == "" && !r.opts.Kinds[n].Cluster {
+			continue
+		}
+		key := types.NamespacedName{Name: ref.Name}
+		if !r.opts.Kinds[n].Cluster {
+			key.Namespace = s.GetNamespace()
+		}
+		err := r.cache.Get(ctx, key, r.opts.Kinds[n].New())
+		if kerrors.IsNotFound(err) {
+			return provider.NewError(provider.Invalid, "spec.stores[%d]: %s %q does not exist; create it, or correct the name", i, ref.Kind, ref.Name)
+		}
+		if err != nil {
+			return errors.Wrap(err, "cannot read a store")
+		}
+	}
+	return nil
 }
 
 func (r *Reconciler) connect(ctx context.Context, s provider.Object) (*provider.Link, error) {
