@@ -86,14 +86,33 @@ func (c Catalog) hint(ref *v1alpha1.StoreRef) string {
 	return fmt.Sprintf("no running module serves %s; correct the kind, or install the module that has this Kind", ref.Kind)
 }
 
-// similar returns the Kinds that a misspelt Kind may mean: they differ in case, in a plural, or one contains the other.
+// similar returns the Kinds that a misspelt Kind may mean: they differ in case, in a plural, in one letter, or one contains the other.
 func (c Catalog) similar(kind string) (all []string) {
 	fold := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "s", "") }
 	for _, k := range c.kinds() {
 		a, b := fold(kind), fold(k.Kind)
-		if len(a) > 3 && (strings.Contains(a, b) || strings.Contains(b, a)) {
+		if len(a) > 3 && (strings.Contains(a, b) || strings.Contains(b, a) || near(a, b)) {
 			all = append(all, k.Kind)
 		}
 	}
 	return all
+}
+
+// near reports whether two texts differ in one letter: another one, one too many, or two that are exchanged.
+func near(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	switch x, y := a[i:], b[i:]; {
+	case len(y)-len(x) == 1:
+		return x == y[1:]
+	case len(x) != len(y) || x == "":
+		return false
+	default:
+		return x[1:] == y[1:] || len(x) > 1 && x[0] == y[1] && x[1] == y[0] && x[2:] == y[2:]
+	}
 }

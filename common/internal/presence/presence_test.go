@@ -55,6 +55,18 @@ func TestHint(t *testing.T) {
 			"a cluster Kind differs in a plural", v1alpha1.StoreRef{Kind: "ClusterAWSSecretManager"},
 			"no running module serves ClusterAWSSecretManager; did you mean ClusterAWSSecretsManager? Otherwise install the module that has this Kind",
 		},
+		"OtherLetter": {
+			"one letter is another one", v1alpha1.StoreRef{Kind: "VaultKB"},
+			"no running module serves VaultKB; did you mean VaultKV? Otherwise install the module that has this Kind",
+		},
+		"Exchanged": {
+			"two letters are exchanged", v1alpha1.StoreRef{Kind: "ClusterValutKV"},
+			"no running module serves ClusterValutKV; did you mean ClusterVaultKV? Otherwise install the module that has this Kind",
+		},
+		"MissingLetter": {
+			"a letter is missing within the Kind", v1alpha1.StoreRef{Kind: "VultKV"},
+			"no running module serves VultKV; did you mean VaultKV? Otherwise install the module that has this Kind",
+		},
 		"Part": {
 			"a part of a Kind is written", v1alpha1.StoreRef{Kind: "Vault"},
 			"no running module serves Vault; did you mean VaultKV? Otherwise install the module that has this Kind",

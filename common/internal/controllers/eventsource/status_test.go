@@ -54,12 +54,12 @@ func TestRecreated(t *testing.T) {
 	e.WantReady("db", v1alpha1.ReasonSecretSynced)
 	wantEvent(e.Backend, "second")
 
-	mend := watch.Start()
+	restore := watch.Start()
 	e.Delete(source(e, "events"))
 	again := source(e, "events")
 	again.Spec.Backend = "other"
 	e.Create(again)
-	mend()
+	restore()
 	e.Want(again, v1alpha1.ReasonStoreValid)
 	wantEvent(other, "third")
 	e.Backend.Queue.Changed("", "db")
