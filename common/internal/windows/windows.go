@@ -83,30 +83,6 @@ func parse(kind v1alpha1.SyncWindowKind, s v1alpha1.SyncWindow) (window, error) 
 	return window{deny: kind == v1alpha1.SyncDeny, schedule: *schedule, duration: d}, nil
 }
 
-// parser reads five fields, or a word such as @daily.
-var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
-
-func parseSchedule(text string) (*cron.SpecSchedule, error) {
-	if strings.Contains(text, "TZ=") {
-		return nil, errors.Errorf("%q cannot have a time zone; set timeZone", text)
-	}
-	s, err := parser.Parse(text)
-	if err != nil {
-		return nil, errors.Errorf("%q is not a cron expression with five fields, such as '0 2 * * *', nor a word such as @daily", text)
-	}
-	spec, ok := s.(*cron.SpecSchedule)
-	if !ok {
-		return nil, errors.Errorf("%q has no fixed times; write a cron expression such as '0 */6 * * *'", text)
-	}
-	spec.Location = time.UTC
-	// The days of the calendar repeat after 28 years, but the library looks five years ahead. That is enough for 29 February, but
-	// for the years about 2100.
-	if spec.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
-		return nil, errors.Errorf("%q names a day that does not exist; correct it", text)
-	}
-	return spec, nil
-}
-
 // locations are the time zones that were loaded, by name. Their number is limited by that of the existing ones.
 var locations sync.Map
 
