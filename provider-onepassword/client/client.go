@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -85,11 +84,7 @@ func (c *Client) value(ctx context.Context, ref provider.Ref, i *item) (provider
 		return provider.Value{}, provider.NewError(provider.Invalid, "item %s: has no version %.64q, because Connect returns only the current one; remove version", quoted(ref.Key), ref.Version)
 	}
 	if ref.Metadata {
-		v.Metadata = map[string]string{}
-		for _, t := range i.Tags {
-			k, text, _ := strings.Cut(t, "=")
-			v.Metadata[k] = text
-		}
+		v.Metadata = metadataOf(i.Tags)
 	}
 	return v, nil
 }

@@ -41,7 +41,7 @@ func membersOf(data []byte) (map[string]string, error) {
 	}
 	members, ok := provider.DecodeStrings(data)
 	if !ok {
-		return nil, provider.NewError(provider.Invalid, "the value is not a JSON object of strings, which the fields of an item are; set property, without a dot, or push the whole Secret")
+		return nil, provider.NewError(provider.Invalid, "the value is not a JSON object of strings, which the fields of an item are; write a dot in the label of a field as \\., such as tls\\.crt, set property if it is not set, or push the whole Secret")
 	}
 	return members, nil
 }
@@ -119,8 +119,7 @@ func changesOf(i *item, contents map[string][]byte, data []byte) (all []change, 
 	}
 	for _, label := range slices.Sorted(maps.Keys(members)) {
 		if some := x.owners(label); len(some) > 0 {
-			own, _ := x.own(some[0])
-			return nil, provider.NewError(provider.Invalid, "property %s: is also a name of other fields or files; use another name, or one of: %s", quoted(label), list(append(own, idsOf(some)...)))
+			return nil, provider.NewError(provider.Invalid, "property %s: is also a name of other fields or files; use another name, or one of: %s", quoted(label), list(x.best(some)))
 		}
 		if err := checkNew(label, members[label]); err != nil {
 			return nil, err

@@ -13,6 +13,9 @@ import (
 // otpSuffix is the end of the name of the current one-time password of a field, as in the secret references of 1Password.
 const otpSuffix = "?attribute=otp"
 
+// severalHaveName is why a name of several properties is refused. A read of the whole item is refused with it, too.
+const severalHaveName = "several fields or files have this name; set property to one of: %s; to read the whole item, rename all but one in 1Password"
+
 const (
 	// typeOTP is the type of a field with the URI of a one-time password.
 	typeOTP = "OTP"
@@ -140,6 +143,16 @@ func (x index) own(p *property) (own, shared []string) {
 	return own, shared
 }
 
+// best returns the best own name of each of some properties; the ID of one without.
+func (x index) best(some []*property) (names []string) {
+	for _, p := range some {
+		own, _ := x.own(p)
+		names = append(names, append(own, p.id)[0])
+	}
+	slices.Sort(names)
+	return names
+}
+
 // member returns the name of a property in the JSON object of the item; empty if it is not in there.
 func (x index) member(p *property) string {
 	own, _ := x.own(p)
@@ -160,7 +173,7 @@ func valueOf(key string, i *item, contents map[string][]byte) provider.Value {
 		own, shared := x.own(p)
 		for _, name := range shared {
 			if _, done := v.Further[name]; !done {
-				v.Further[name] = provider.Further{Refused: "several fields or files have this name; use the ID of one instead: " + list(idsOf(x.owners(name)))}
+				v.Further[name] = provider.Further{Refused: fmt.Sprintf(severalHaveName, list(x.best(x.owners(name))))}
 			}
 		}
 		for n, name := range own {

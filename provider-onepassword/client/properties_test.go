@@ -16,8 +16,8 @@ import (
 func TestProperties(t *testing.T) {
 	type further = map[string]provider.Further
 	web, api := &emulator.Section{ID: "s1", Label: "web"}, &emulator.Section{ID: "s2", Label: "api"}
-	refused := func(ids string) provider.Further {
-		return provider.Further{Refused: "several fields or files have this name; use the ID of one instead: " + ids}
+	refused := func(names string) provider.Further {
+		return provider.Further{Refused: "several fields or files have this name; set property to one of: " + names + "; to read the whole item, rename all but one in 1Password"}
 	}
 	data := func(v string) provider.Further { return provider.Further{Data: []byte(v)} }
 	fileID := strings.Repeat("f", 26)
@@ -38,9 +38,9 @@ func TestProperties(t *testing.T) {
 		"Empty": {"An empty field exists.", emulator.Item{Fields: []emulator.Field{{ID: "f1", Label: "host"}}}, `{"host":""}`, nil, further{"f1": data("")}},
 		"NoLabel": {"A field without a label is read by its ID.",
 			emulator.Item{Fields: []emulator.Field{{ID: "f1", Value: "h", Section: web}}}, `{"f1":"h"}`, nil, nil},
-		"Ambiguous": {"A label of two fields is refused with their IDs, and both are read with their sections.",
+		"Ambiguous": {"A label of two fields is refused with the names that work, and both are read with their sections.",
 			emulator.Item{Fields: []emulator.Field{{ID: "f2", Label: "host", Value: "h", Section: web}, {ID: "f1", Label: "host", Value: "i", Section: api}}},
-			`{"api.host":"i","web.host":"h"}`, nil, further{"host": refused("f1, f2"), "f1": data("i"), "f2": data("h")}},
+			`{"api.host":"i","web.host":"h"}`, nil, further{"host": refused("api.host, web.host"), "f1": data("i"), "f2": data("h")}},
 		"SameSection": {"Two fields with one label in one section are read by their IDs.",
 			emulator.Item{Fields: []emulator.Field{{ID: "f1", Label: "host", Value: "h", Section: web}, {ID: "f2", Label: "host", Value: "i", Section: web}}},
 			`{"f1":"h","f2":"i"}`, nil, further{"host": refused("f1, f2"), "web.host": refused("f1, f2")}},

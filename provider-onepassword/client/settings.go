@@ -68,13 +68,16 @@ func (s settings) drift(i *item) (names []string) {
 	return names
 }
 
-// onto returns tags in which some tags, by name, are those of the settings.
+// onto returns tags in which some tags, by name, are those of the settings. If one of several tags with a name is, the others stay.
 func (s settings) onto(tags []string, names ...string) []string {
 	set := map[string]bool{}
 	var all []string
 	for _, t := range tags {
 		name, _, _ := strings.Cut(t, "=")
 		if !slices.Contains(names, name) {
+			all = append(all, t)
+		} else if name != markTag && slices.Contains(tags, tag(name, s.Tags[name])) {
+			set[name] = true
 			all = append(all, t)
 		} else if !set[name] {
 			set[name] = true
@@ -87,6 +90,35 @@ func (s settings) onto(tags []string, names ...string) []string {
 		}
 	}
 	return all
+}
+
+// checkOnto returns an error if it is unclear which of several tags with one name is to be replaced.
+func (s settings) checkOnto(tags []string) error {
+	for _, name := range slices.Sorted(maps.Keys(s.Tags)) {
+		var same []string
+		for _, t := range tags {
+			if n, _, _ := strings.Cut(t, "="); n == name {
+				same = append(same, t)
+			}
+		}
+		if len(same) > 1 && !slices.Contains(same, tag(name, s.Tags[name])) {
+			return provider.NewError(provider.Invalid, "metadata.tags: the item has several tags %s: %s; remove all but one in 1Password, or add %s there", quoted(name), list(same), quoted(tag(name, s.Tags[name])))
+		}
+	}
+	return nil
+}
+
+// metadataOf returns the values of tags by name. Several values of one name are joined by commas.
+func metadataOf(tags []string) map[string]string {
+	values := map[string]string{}
+	for _, t := range slices.Sorted(slices.Values(tags)) {
+		name, text, _ := strings.Cut(t, "=")
+		if former := values[name]; former != "" {
+			text = former + "," + text
+		}
+		values[name] = text
+	}
+	return values
 }
 
 // names returns the names of all tags.

@@ -187,6 +187,9 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 	}
 	return c.change(ctx, t, seen, func(i *item, contents map[string][]byte) ([]change, error) {
 		all, err := changesOf(i, contents, data)
+		if err == nil {
+			err = s.checkOnto(i.Tags)
+		}
 		if tags := s.onto(i.Tags, s.names()...); !slices.Equal(tags, i.Tags) {
 			all = append(all, change{"replace", "/tags", tags})
 		}

@@ -59,7 +59,7 @@ func TestWriteRefused(t *testing.T) {
 		"TagLength": {"A long tag is rejected.", "db", `{"tags":{"a":"` + long + `"}}`, `{}`, `metadata.tags: "a"`},
 		"TagEmpty":  {"An empty tag is rejected.", "db", `{"tags":{"":""}}`, `{}`, `metadata.tags: ""`},
 		"Text":      {"A value that is no object is rejected.", "db", ``, `hunter2`, "is not a JSON object of strings"},
-		"Nested":    {"A property in a property is rejected.", "db", ``, `{"a":{"b":"c"}}`, "without a dot"},
+		"Nested":    {"A property in a property is rejected.", "db", ``, `{"a":{"b":"c"}}`, "write a dot in the label of a field as \\., such as tls\\.crt"},
 		"Null":      {"A value without an object is rejected.", "db", ``, `null`, "is not a JSON object of strings"},
 		"Member":    {"A null is not an empty text.", "db", ``, `{"a":null}`, "is not a JSON object of strings"},
 		"Twice":     {"A property that occurs twice is rejected.", "db", ``, `{"a":"1","a":"2"}`, "is not a JSON object of strings"},
@@ -129,7 +129,7 @@ func TestUpdateFields(t *testing.T) {
 		"NoFile":    {"A file cannot be removed.", `{` + strings.Replace(rest, `,"ca.crt":"pem"`, ``, 1) + `}`, was, `property "ca.crt": is a file`},
 		"ID":        {"The ID of a field that has a label would be another field.", `{` + rest + `,"password":"x"}`, was, `property "password": is also a name of other fields or files; use another name, or one of: pass~/word`},
 		"Section":   {"The same is true for a section with a label.", `{` + rest + `,"web.host":"x"}`, was, `use another name, or one of: host`},
-		"SameLabel": {"A label of several fields is refused with their IDs.", `{` + rest + `,"twin":"x"}`, was, `one of: twin1, twin1, twin2`},
+		"SameLabel": {"A label of several fields is refused with their IDs.", `{` + rest + `,"twin":"x"}`, was, `one of: twin1, twin2`},
 		"BadLabel":  {"A name that is no label is refused.", `{` + rest + `," x":"x"}`, was, `property " x"`},
 		"NoObject":  {"A value that is no object is refused.", `hunter2`, was, "is not a JSON object of strings"},
 	}
@@ -334,7 +334,7 @@ func TestTags(t *testing.T) {
 		"Same":    {"The same tags do not differ.", []string{"a", "b=1"}, `{"tags":{"a":"","b":"1"}}`, []string{"a", "b=1"}, nil},
 		"Added":   {"A missing tag is added.", []string{"a"}, `{"tags":{"b":"1","c":""}}`, []string{"a", "b=1", "c"}, []string{"tags.b", "tags.c"}},
 		"Changed": {"A tag of the same name is replaced.", []string{"b=0", "a"}, `{"tags":{"b":"1"}}`, []string{"b=1", "a"}, []string{"tags.b"}},
-		"Twice":   {"All tags of the name are one afterwards.", []string{"b=1", "b", "b=2"}, `{"tags":{"b":"1"}}`, []string{"b=1"}, []string{"tags.b"}},
+		"Twice":   {"Another tag of the name stays, because someone else set it.", []string{"b=2", "b=1", "b"}, `{"tags":{"b":"1"}}`, []string{"b=2", "b=1", "b"}, nil},
 		"Marked":  {"The mark stays.", []string{markTag + "=" + mark}, `{"tags":{"b":"1"}}`, []string{markTag + "=" + mark, "b=1"}, []string{"tags.b"}},
 	}
 	for name, tc := range cases {
@@ -359,6 +359,47 @@ func TestTags(t *testing.T) {
 			}
 			if n := srv.Count(writes...); n != min(len(tc.drift), 1) {
 				t.Errorf("%s\n%d writes", tc.reason, n)
+			}
+		})
+	}
+}
+
+// TestTagsUnclear wants another value of a name that several tags have: each of them can be one that someone else set.
+func TestTagsUnclear(t *testing.T) {
+	srv := start(t)
+	tags := []string{"team=a", "team=b"}
+	id := srv.Add(vaultName, emulator.Item{Title: "db", Tags: tags})
+	c := client(t, srv)
+	at := provider.Target{Key: "db", Metadata: []byte(`{"tags":{"team":"c"}}`)}
+	_, err := c.Update(soon(t), at, observe(t, c, at), nil)
+	fails(t, "No tag is lost.", err, provider.Invalid, `metadata.tags: the item has several tags "team": team=a, team=b; remove all but one in 1Password, or add "team=c" there`)
+	if diff := cmp.Diff(tags, srv.Item(id).Tags); diff != "" {
+		t.Errorf("tags: -want, +got:\n%s", diff)
+	}
+}
+
+// TestTagsRead reads tags as metadata.
+func TestTagsRead(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		tags   []string
+		want   map[string]string
+	}{
+		"Names":   {"A tag is a name, or a name and a value.", []string{"prod", "team=a"}, map[string]string{"prod": "", "team": "a"}},
+		"Several": {"No value of a name is lost, in any order of the tags.", []string{"team=b", "team=a"}, map[string]string{"team": "a,b"}},
+		"Bare":    {"A tag without a value adds none.", []string{"team=a", "team"}, map[string]string{"team": "a"}},
+		"Equals":  {"A value can have an equals sign.", []string{"team=a=b"}, map[string]string{"team": "a=b"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			srv := start(t)
+			srv.Add(vaultName, emulator.Item{Title: "db", Tags: tc.tags})
+			v, err := client(t, srv).Get(soon(t), provider.Ref{Key: "db", Metadata: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, v.Metadata); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}
