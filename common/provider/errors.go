@@ -120,7 +120,9 @@ func Safe(err error) *Error {
 	case errors.Is(err, context.Canceled):
 		return NewError(Unavailable, "the call was cancelled")
 	case errors.Is(err, stderrors.ErrUnsupported):
-		return NewError(Invalid, "not implemented: this store does not support the operation")
+		var lacks unsupportedError
+		_ = errors.As(err, &lacks) // Another text is not known to be safe.
+		return NewError(Invalid, "%s", lacks.Error())
 	case errors.As(err, &dns):
 		return NewError(Unavailable, "cannot resolve the provider's address %q", dns.Name)
 	case errors.As(err, &op):

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 // secret is a value that an SDK might put into the text of its errors.
@@ -169,7 +170,7 @@ func TestSafe(t *testing.T) {
 		"Unsupported": {
 			reason: "An unsupported call is Invalid: a retry does not help.",
 			err:    errors.Wrap(stderrors.ErrUnsupported, secret),
-			want:   provider.NewError(provider.Invalid, "not implemented: this store does not support the operation"),
+			want:   provider.NewError(provider.Invalid, "the Kind of this store does not support the operation; use a store of another Kind"),
 		},
 		"DNS": {
 			reason: "The message names an address that cannot be resolved.",
@@ -190,6 +191,31 @@ func TestSafe(t *testing.T) {
 			}
 			if got != nil && strings.Contains(got.Error(), secret) {
 				t.Errorf("%s\nSafe(...) shows the text of the error: %s", tc.reason, got)
+			}
+		})
+	}
+}
+
+// TestSafeLacking calls what a store does not have. The message says what the store is, and the fix.
+func TestSafeLacking(t *testing.T) {
+	l := fake.Link("Test", getter(echo))
+	_, write := l.Features()
+	var find error
+	for _, err := range l.Find(t.Context(), provider.Query{}) {
+		find = err
+	}
+	cases := map[string]struct {
+		reason string
+		err    error
+		want   string
+	}{
+		"Write": {"A store without a Writer is read-only.", write, "the store is read-only, because its Kind cannot write secrets; push to a store of another Kind"},
+		"Find":  {"A store without a Finder needs the names.", find, "the Kind of this store cannot list secrets, as find needs; name each secret in data or dataFrom.extract, or use a store of another Kind"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(provider.NewError(provider.Invalid, "%s", tc.want), provider.Safe(tc.err)); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

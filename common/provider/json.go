@@ -33,7 +33,8 @@ func DecodeMetadata(raw []byte, into any, allowed string) error {
 		err = strict[0]
 	}
 	if err != nil {
-		return NewError(Invalid, "metadata: %.200s; allowed are %s", strings.TrimPrefix(err.Error(), "json: "), allowed)
+		path, fault := JSONFault(err)
+		return NewError(Invalid, "%s: %.200s; allowed are %s", strings.TrimSuffix("metadata."+path, "."), fault, allowed)
 	}
 	return nil
 }

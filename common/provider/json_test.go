@@ -16,7 +16,9 @@ func TestDecodeMetadata(t *testing.T) {
 		"Case":    {"Another case is another field.", `{"Tags":{}}`, `metadata: unknown field "Tags"; allowed are tags`},
 		"Twice":   {"A duplicate field is rejected.", `{"tags":{},"tags":{}}`, `metadata: duplicate field "tags"; allowed are tags`},
 		"Two":     {"A second object is rejected.", `{}{}`, "metadata: is not one JSON object; allowed are tags"},
-		"Type":    {"A value of another type is rejected.", `{"tags":1}`, "metadata: cannot unmarshal number into Go struct field .tags of type map[string]string; allowed are tags"},
+		"Type":    {"A value of another type is rejected.", `{"tags":1}`, "metadata.tags: is a number, and must be an object; allowed are tags"},
+		"Member":  {"So is that of a member.", `{"tags":{"a":true}}`, "metadata.tags: is true or false, and must be a text; allowed are tags"},
+		"List":    {"A list is no object.", `[]`, "metadata: is a list, which is not allowed here; allowed are tags"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

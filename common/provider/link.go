@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	stderrors "errors"
 	"slices"
@@ -103,10 +104,27 @@ func waitForCall(ctx context.Context, share *budget.Share) bool {
 func as[I any](l *Link, what string) (I, error) {
 	i, ok := l.made.(I)
 	if !ok {
-		return i, errors.Wrap(stderrors.ErrUnsupported, what)
+		return i, unsupportedError{what}
 	}
 	return i, nil
 }
+
+// unsupportedError is errors.ErrUnsupported for a Client or Generator that lacks an interface.
+type unsupportedError struct{ what string }
+
+// lacking are what users read about a store without an interface, by what it cannot do.
+var lacking = map[string]string{
+	"write": "the store is read-only, because its Kind cannot write secrets; push to a store of another Kind",
+	"find":  "the Kind of this store cannot list secrets, as find needs; name each secret in data or dataFrom.extract, or use a store of another Kind",
+}
+
+// Error implements error.
+func (e unsupportedError) Error() string {
+	return cmp.Or(lacking[e.what], "the Kind of this store does not support the operation; use a store of another Kind")
+}
+
+// Unwrap returns errors.ErrUnsupported.
+func (unsupportedError) Unwrap() error { return stderrors.ErrUnsupported }
 
 // call makes a call of the contract, unless it is refused.
 func call[T any](ctx context.Context, l *Link, name, doing string, refused error, f func(context.Context) (T, error)) (v T, err error) {

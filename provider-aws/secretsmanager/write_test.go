@@ -83,12 +83,12 @@ func TestWriteRefused(t *testing.T) {
 		"Key":       {"An invalid key is rejected.", "", []byte("v"), "{}", "a key of 0 characters is not valid in AWS"},
 		"Unknown":   {"An unknown field is rejected.", "a", []byte("v"), `{"kmsKeyId":"x"}`, `metadata: unknown field "kmsKeyId"; allowed are description, kmsKeyID, tags, replicaRegions and resourcePolicy`},
 		"Twice":     {"A duplicate field is rejected.", "a", []byte("v"), `{"description":"x","description":"y"}`, `metadata: duplicate field "description"; allowed are description, kmsKeyID, tags, replicaRegions and resourcePolicy`},
-		"Type":      {"A value of another type is rejected.", "a", []byte("v"), `{"description":1}`, `metadata: cannot unmarshal number into Go struct field Metadata.Metadata.description of type string; allowed are description, kmsKeyID, tags, replicaRegions and resourcePolicy`},
+		"Type":      {"A value of another type is rejected.", "a", []byte("v"), `{"description":1}`, `metadata.description: is a number, and must be a text; allowed are description, kmsKeyID, tags, replicaRegions and resourcePolicy`},
 		"TagAWS":    {"A tag with AWS's prefix is rejected.", "a", []byte("v"), `{"tags":{"AWS:x":"y"}}`, `metadata.tags: the key "AWS:x" is reserved by AWS; use another one`},
 		"TagMark":   {"A tag with the prefix of the marks is rejected.", "a", []byte("v"), `{"tags":{"direct-secrets.io/created-by":"me"}}`, `metadata.tags: the key "direct-secrets.io/created-by" is reserved for the operator, which records there which object created the secret; remove it`},
 		"TagEmpty":  {"A tag without a key is rejected.", "a", []byte("v"), `{"tags":{"":"y"}}`, `metadata.tags: a key is empty; name the tag`},
 		"TagsMany":  {"Too many tags are rejected.", "a", []byte("v"), many + `}}`, `metadata.tags: has 49 tags, at most 48 are allowed; remove some`},
-		"NotObject": {"Metadata that are not an object are rejected.", "a", []byte("v"), `[]`, `metadata: cannot unmarshal array into Go value of type secretsmanager.Metadata; allowed are description, kmsKeyID, tags, replicaRegions and resourcePolicy`},
+		"NotObject": {"Metadata that are not an object are rejected.", "a", []byte("v"), `[]`, `metadata: is a list, which is not allowed here; allowed are description, kmsKeyID, tags, replicaRegions and resourcePolicy`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -41,7 +41,7 @@ func membersOf(data []byte) (map[string]string, error) {
 	}
 	members, ok := provider.DecodeStrings(data)
 	if !ok {
-		return nil, provider.NewError(provider.Invalid, "the value is not a JSON object of strings, which the fields of an item are; write a dot in the label of a field as \\., such as tls\\.crt, set property if it is not set, or push the whole Secret")
+		return nil, provider.NewError(provider.Invalid, "the value is not a JSON object of strings, which the fields of an item are; write a dot in a label as \\., such as tls\\.crt, set property, or push the whole Secret")
 	}
 	return members, nil
 }

@@ -59,7 +59,7 @@ func TestWriteRefused(t *testing.T) {
 		"TagLength": {"A long tag is rejected.", "db", `{"tags":{"a":"` + long + `"}}`, `{}`, `metadata.tags: "a"`},
 		"TagEmpty":  {"An empty tag is rejected.", "db", `{"tags":{"":""}}`, `{}`, `metadata.tags: ""`},
 		"Text":      {"A value that is no object is rejected.", "db", ``, `hunter2`, "is not a JSON object of strings"},
-		"Nested":    {"A property in a property is rejected.", "db", ``, `{"a":{"b":"c"}}`, "write a dot in the label of a field as \\., such as tls\\.crt"},
+		"Nested":    {"A property in a property is rejected.", "db", ``, `{"a":{"b":"c"}}`, "write a dot in a label as \\., such as tls\\.crt"},
 		"Null":      {"A value without an object is rejected.", "db", ``, `null`, "is not a JSON object of strings"},
 		"Member":    {"A null is not an empty text.", "db", ``, `{"a":null}`, "is not a JSON object of strings"},
 		"Twice":     {"A property that occurs twice is rejected.", "db", ``, `{"a":"1","a":"2"}`, "is not a JSON object of strings"},

@@ -52,7 +52,7 @@ func TestSettings(t *testing.T) {
 		"NotATime":      {"An invalid duration is rejected.", `{"deleteVersionAfter":"soon"}`, "metadata: deleteVersionAfter"},
 		"NegativeTime":  {"A negative duration is rejected.", `{"deleteVersionAfter":"-1h"}`, "metadata: deleteVersionAfter"},
 		"PartOfASecond": {"A fraction of a second is rejected, because Vault drops it.", `{"deleteVersionAfter":"1500ms"}`, "metadata: deleteVersionAfter"},
-		"Number":        {"A value that is not a string is rejected.", `{"customMetadata":{"k":1}}`, "metadata: cannot unmarshal number"},
+		"Number":        {"A value that is not a string is rejected.", `{"customMetadata":{"k":1}}`, "metadata.customMetadata: is a number, and must be a text"},
 		"Unknown":       {"An unknown field is rejected.", `{"tags":{"k":"v"}}`, `metadata: unknown field "tags"`},
 		"Two":           {"A second object is rejected.", `{} {}`, "metadata: is not one JSON object"},
 	}

@@ -248,7 +248,7 @@ func (e kv1) update(ctx context.Context, c *Client, key string, _ provider.Obser
 }
 
 func (kv1) mark(context.Context, *Client, string, provider.Observed, string) error {
-	return provider.NewError(provider.Invalid, "not implemented: KV v1 has no metadata to record who created a secret")
+	return provider.NewError(provider.Invalid, "a secrets engine of KV v1 has no metadata to record who created a secret; set adoptionPolicy: Adopt, or use an engine of KV v2")
 }
 
 func (e kv1) remove(ctx context.Context, c *Client, key string, seen provider.Observed) error {
