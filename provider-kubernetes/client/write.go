@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -76,7 +77,7 @@ func (s settings) apply(to *corev1.Secret, raw []byte) error {
 	}
 	text, ok := provider.DecodeStrings(raw)
 	if !ok {
-		return provider.NewError(provider.Invalid, "the value is not a JSON object of strings, which a Secret needs; set property, or push the whole Secret")
+		return provider.NewError(provider.Invalid, "the value is not a JSON object of strings, which a Secret needs; write a dot in a key as \\., such as tls\\.crt, set property, or push the whole Secret")
 	}
 	to.Data = make(map[string][]byte, len(text))
 	for k, v := range text {
@@ -137,7 +138,14 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 				return err
 			}
 		}
-		return wanted.apply(s, raw)
+		was := s.Data
+		if err := wanted.apply(s, raw); err != nil {
+			return err
+		}
+		if s.Immutable != nil && *s.Immutable && !maps.EqualFunc(was, s.Data, bytes.Equal) {
+			return provider.NewError(provider.Invalid, "secret %q: is immutable, so its keys and values cannot be changed; delete it, and it is created again, or push to another Secret", t.Key)
+		}
+		return nil
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -70,6 +71,39 @@ func TestBytesOfOthers(t *testing.T) {
 		t.Errorf("a deletion would lose the key: %v", err)
 	}
 	must(t, admin.Delete(t.Context(), s))
+}
+
+// TestImmutable pushes to a Secret that another client has made immutable.
+func TestImmutable(t *testing.T) {
+	c, target := newWriter(t, "immutable", remote), provider.Target{Key: "immutable"}
+	_, err := c.Create(t.Context(), target, []byte(`{"a":"1"}`), "mark")
+	must(t, err)
+	s, yes := &corev1.Secret{}, true
+	must(t, admin.Get(t.Context(), keyOf("immutable"), s))
+	s.Immutable = &yes
+	must(t, admin.Update(t.Context(), s))
+	seen, err := c.Observe(t.Context(), target)
+	must(t, err)
+	_, err = c.Update(t.Context(), target, seen, []byte(`{"a":"2"}`))
+	want := provider.NewError(provider.Invalid, `secret "immutable": is immutable, so its keys and values cannot be changed; delete it, and it is created again, or push to another Secret`)
+	if diff := cmp.Diff(error(want), err); diff != "" {
+		t.Errorf("a changed value: -want, +got:\n%s", diff)
+	}
+	target.Metadata = []byte(`{"labels":{"team":"shop"}}`)
+	_, err = c.Update(t.Context(), target, seen, []byte(`{"a":"1"}`))
+	must(t, err) // Labels of an immutable Secret can change.
+	seen, err = c.Observe(t.Context(), target)
+	must(t, err)
+	must(t, c.Delete(t.Context(), target, seen))
+}
+
+// TestDotInKey pushes a property in a property, as a dot that is not escaped yields it.
+func TestDotInKey(t *testing.T) {
+	c := newWriter(t, "dot", remote)
+	_, err := c.Create(t.Context(), provider.Target{Key: "dot"}, []byte(`{"tls":{"crt":"x"}}`), "mark")
+	if provider.ClassOf(err) != provider.Invalid || !strings.Contains(err.Error(), `write a dot in a key as \., such as tls\.crt`) {
+		t.Errorf("the error names the escape: %v", err)
+	}
 }
 
 // TestRefusedSettings pushes Secrets that the cluster would fill with a login.

@@ -63,12 +63,12 @@ func TestBytes(t *testing.T) {
 		"Escaped":    {"It has the names of a member of JSON.", one(`keystore\.jks`), map[string]string{"k": keystore}, ""},
 		"Text":       {"The other properties are read as before.", one("password"), map[string]string{"k": canary}, ""},
 		"NoProperty": {"A property that does not exist is NotFound.", one("other"), nil, `NotFound: "shop/db" in FakeStore "prod": it has no property "other"`},
-		"Whole":      {"JSON cannot contain it, and nothing is left out silently.", one(""), nil, `its property "keystore.jks" is not text`},
+		"Whole":      {"JSON cannot contain it, and nothing is left out silently.", one(""), nil, `its property "keystore.jks" is not text, so the whole value cannot be written as JSON; set property, or use dataFrom.extract`},
 		"Extract":    {"Extract has all properties.", all(""), whole, ""},
 		"Metadata":   {"Metadata are not properties.", one("team", func(r *v1alpha1.RemoteRef) { r.MetadataPolicy = metadataFetch }), map[string]string{"k": "shop"}, ""},
 		"Find": {"A found secret is JSON, too.", func(s *spec) {
 			s.Data, s.DataFrom = nil, []v1alpha1.DataFromEntry{{Find: &v1alpha1.Find{Path: "all"}}}
-		}, nil, `secret "db": its property "a" is not text`},
+		}, nil, `secret "db": its property "a" is not text, so the whole value cannot be written as JSON; read it by its name with dataFrom.extract or property, and exclude it from find by name, path or tags`},
 
 		"Further":       {"A further name of a property reads it.", of("named", "web.host"), map[string]string{"k": "h"}, ""},
 		"FurtherWhole":  {"The whole value has each property once.", of("named", ""), map[string]string{"k": `{"host":"h"}`}, ""},

@@ -63,7 +63,7 @@ func (f field) at(sub string) field {
 func (r *renderer) single(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataEntry) {
 	v, binary, err := r.read(f.at(".remoteRef"), ref, e.RemoteRef)
 	if err == nil {
-		err = allText(binary)
+		err = allText(binary, "set property, or use dataFrom.extract")
 	}
 	if err == nil {
 		v, err = shape{decoding: e.RemoteRef.DecodingStrategy, nulls: e.RemoteRef.NullBytePolicy}.value(v)
@@ -200,7 +200,7 @@ func (r *renderer) readMany(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataFrom
 		return nil, provider.NewError(provider.NotFound, "no secret matches; correct the conditions, or create one")
 	}
 	for _, v := range a.Found {
-		if err := cmp.Or(refusalOf(v.Further, ""), allText(v.Binary)); err != nil {
+		if err := cmp.Or(refusalOf(v.Further, ""), allText(v.Binary, "read it by its name with dataFrom.extract or property, and exclude it from find by name, path or tags")); err != nil {
 			return nil, provider.NewError(provider.Invalid, "secret %q: %s", v.Key, err)
 		}
 	}
@@ -231,10 +231,10 @@ func refusalOf(further map[string]provider.Further, property string) error {
 	return nil
 }
 
-// allText returns an error if a value as a whole lacks properties because they are not text.
-func allText(binary map[string][]byte) error {
+// allText returns an error with a fix if a value as a whole lacks properties because they are not text.
+func allText(binary map[string][]byte, fix string) error {
 	for _, k := range slices.Sorted(maps.Keys(binary)) {
-		return provider.NewError(provider.Invalid, "its property %.64q is not text, so the whole value cannot be written as JSON; set property, or use dataFrom.extract", k)
+		return provider.NewError(provider.Invalid, "its property %.64q is not text, so the whole value cannot be written as JSON; %s", k, fix)
 	}
 	return nil
 }
