@@ -209,6 +209,8 @@ func TestConnectFails(t *testing.T) {
 		"CommonName": {"A control character is refused.", settings{CommonName: "a\nb"}, "spec.commonName: must be up to 64 characters without control characters"},
 		"DNSName":    {"A DNS name has no spaces.", settings{DNSNames: []string{"a", "a b"}}, `spec.dnsNames[1]: "a b" is not a DNS name; write it as shop.example.com or *.example.com`},
 		"Wildcard":   {"Only the first label can be a wildcard.", settings{DNSNames: []string{"a.*.b"}}, `spec.dnsNames[0]: "a.*.b" is not a DNS name; write it as shop.example.com or *.example.com`},
+		"IPv4Name":   {"A client looks for an IP address in ipAddresses only.", settings{DNSNames: []string{"a", "10.0.0.1"}}, `spec.dnsNames[1]: "10.0.0.1" is an IP address, for which clients ignore DNS names; move it to spec.ipAddresses`},
+		"IPv6Name":   {"The same is true for the longer addresses.", settings{DNSNames: []string{"2001:db8::1"}}, `spec.dnsNames[0]: "2001:db8::1" is an IP address, for which clients ignore DNS names; move it to spec.ipAddresses`},
 		"IP":         {"A name is no IP address.", settings{IPAddresses: []string{"localhost"}}, `spec.ipAddresses[0]: "localhost" is not an IP address; write it as 192.0.2.1 or 2001:db8::1`},
 		"Zone":       {"A certificate has no zones.", settings{IPAddresses: []string{"fe80::1%eth0"}}, `spec.ipAddresses[0]: "fe80::1%eth0" is not an IP address; write it as 192.0.2.1 or 2001:db8::1`},
 		"URI":        {"A path is no URI.", settings{URIs: []string{"/shop"}}, `spec.uris[0]: "/shop" is not a URI with a scheme and a host; write it as spiffe://example.org/shop`},

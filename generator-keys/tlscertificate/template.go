@@ -63,6 +63,9 @@ var dnsName = regexp.MustCompile(`^([*][.])?[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-
 
 func (t *template) setNames(s *v1alpha1.TLSCertificateSettings) error {
 	for i, name := range s.DNSNames {
+		if _, err := netip.ParseAddr(name); err == nil {
+			return invalid("spec.dnsNames[%d]: %.80q is an IP address, for which clients ignore DNS names; move it to spec.ipAddresses", i, name)
+		}
 		if !dnsName.MatchString(name) || len(name) > 253 {
 			return invalid("spec.dnsNames[%d]: %.80q is not a DNS name; write it as shop.example.com or *.example.com", i, name)
 		}
