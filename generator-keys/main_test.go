@@ -158,6 +158,8 @@ func TestTLSCertificateCRD(t *testing.T) {
 		"None":       {"A certificate without a name is rejected.", settings{}, "the certificate has no name"},
 		"Control":    {"A control character is rejected.", settings{CommonName: "a\nb"}, "commonName must have no control characters"},
 		"Wildcard":   {"Only the first label can be a wildcard.", settings{DNSNames: []string{"a.*"}}, "spec.dnsNames"},
+		"IPName":     {"An IP address is no DNS name.", settings{DNSNames: []string{"10.0.0.1"}}, "move it to ipAddresses"},
+		"Digits":     {"A DNS name can have digits.", settings{DNSNames: []string{"10.0.0.1.example.com"}}, ""},
 		"Space":      {"A space is rejected.", settings{DNSNames: []string{"a b"}}, "spec.dnsNames"},
 		"Usage":      {"An unknown usage is rejected.", settings{CommonName: "a", Usages: []v1alpha1.Usage{"any"}}, "spec.usages"},
 		"Duration":   {"A duration has a format.", settings{CommonName: "a", Duration: "90d"}, "must be a duration"},

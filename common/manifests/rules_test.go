@@ -46,6 +46,27 @@ const (
 )
 
 var refusals = map[string]refusal{
+	"name-line":       {"A name with a line break is refused.", "ExternalSecret", `{storeRef: {kind: FakeStore, name: "a\nb"}}`, "storeRef.name"},
+	"name-line-end":   {"So is one at the end.", "ExternalSecret", `{storeRef: {kind: FakeStore, name: "a\n"}}`, "storeRef.name"},
+	"name-escape":     {"An escape sequence of a terminal is refused.", "ExternalSecret", `{storeRef: {kind: FakeStore, name: "a\e[2J"}}`, "storeRef.name"},
+	"name-empty":      {"A name is required.", "ExternalSecret", `{storeRef: {kind: FakeStore, name: ''}}`, "storeRef.name"},
+	"name-dots":       {"A name of an object can have dots and digits.", "ExternalSecret", `{storeRef: {apiVersion: a-b.direct-secrets.io/v1alpha1, kind: FakeStore, name: 1.a-b.c}}`, ""},
+	"name-kind":       {"A Kind has letters and digits.", "ExternalSecret", `{storeRef: {kind: "Fake\eStore", name: a}}`, "storeRef.kind"},
+	"name-group":      {"So has a group.", "ExternalSecret", `{storeRef: {apiVersion: "a\nb/v1", kind: FakeStore, name: a}}`, "storeRef.apiVersion"},
+	"name-entry":      {"A reference of an entry has the same rules.", "ExternalSecret", `{data: [{secretKey: a, remoteRef: {key: a}, sourceRef: {storeRef: {kind: FakeStore, name: "a\nb"}}}]}`, "storeRef.name"},
+	"name-generator":  {"So has one to a generator.", "ExternalSecret", `{dataFrom: [{sourceRef: {generatorRef: {kind: "A\nB", name: a}}}]}`, "generatorRef.kind"},
+	"name-template":   {"So has one to a template.", "ExternalSecret", `{` + reads + `, target: {template: {templateFrom: [{configMap: {name: "a\nb", items: [{key: a}]}}]}}}`, "configMap.name"},
+	"name-restart":    {"So has one to a workload.", "ExternalSecret", `{` + reads + `, target: {restart: {workloads: [{kind: Deployment, name: "a\nb"}]}}}`, "workloads[0].name"},
+	"name-push":       {"So has one to a store of a push.", "PushSecret", `{storeRefs: [{kind: FakeStore, name: "a\nb"}], selector: {secret: {name: a}}}`, "storeRefs[0].name"},
+	"name-push-kind":  {"So has its Kind.", "PushSecret", `{storeRefs: [{kind: "Fake\nStore", name: a}], selector: {secret: {name: a}}}`, "storeRefs[0].kind"},
+	"name-push-group": {"So has its group.", "PushSecret", `{storeRefs: [{apiVersion: "a\eb/v1", kind: FakeStore, name: a}], selector: {secret: {name: a}}}`, "storeRefs[0].apiVersion"},
+	"name-pushed":     {"So has one to a pushed Secret.", "PushSecret", `{storeRefs: [{kind: FakeStore, name: a}], selector: {secret: {name: "a\nb"}}}`, "secret.name"},
+	"name-receiver":   {"So has one to a store of a receiver.", "EventReceiver", `{secretRef: {name: a, key: b}, stores: [{kind: FakeStore, name: "a\nb"}]}`, "stores[0].name"},
+	"name-key":        {"So has one to the key of a receiver.", "EventReceiver", `{secretRef: {name: "a\nb", key: b}, stores: [{kind: FakeStore, name: a}]}`, "secretRef.name"},
+	"name-namespace":  {"So has its namespace.", "ClusterEventReceiver", `{secretRef: {name: a, key: b, namespace: "a\nb"}, stores: [{kind: FakeStore, name: a}]}`, "secretRef.namespace"},
+	"name-child":      {"So has the name of each object of a fan-out.", "ClusterExternalSecret", `{externalSecretName: "a\nb", externalSecretSpec: {` + reads + `}}`, "externalSecretName"},
+	"name-child-push": {"So has that of each push of a fan-out.", "ClusterPushSecret", `{pushSecretName: "a\nb", pushSecretSpec: {` + pushes + `}}`, "pushSecretName"},
+
 	"interval-shortest":   {"The minimum interval is accepted.", "ExternalSecret", "{refreshInterval: 1s, " + reads + "}", ""},
 	"interval-zero":       {"Zero is accepted, because it has a special meaning.", "ExternalSecret", "{refreshInterval: '0', " + reads + "}", ""},
 	"interval-empty":      {"An empty interval counts as unset.", "ExternalSecret", "{refreshInterval: '', " + reads + "}", ""},

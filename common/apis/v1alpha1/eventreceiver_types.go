@@ -43,13 +43,13 @@ type EventReceiverSpec struct {
 // EventStoreRef names a store by Kind and name.
 type EventStoreRef struct {
 	// Kind of the store, for example VaultKV or ClusterVaultKV.
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`
 	Kind string `json:"kind"`
 
 	// Name of the store. A namespaced Kind is that of the namespace; of a ClusterEventReceiver, that of each namespace which it reaches.
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 }
 

@@ -259,6 +259,7 @@ type TemplateFrom struct {
 // TemplateSource names keys of a ConfigMap or Secret in the namespace of the ExternalSecret.
 type TemplateSource struct {
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-.a-z0-9]*[a-z0-9])?)?$`
 	Name string `json:"name"`
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic

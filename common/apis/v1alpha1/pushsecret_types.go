@@ -112,17 +112,18 @@ type PushStoreRef struct {
 	// Only the group is used; the version is ignored. Unset: any Kind whose group ends in direct-secrets.io.
 	// +optional
 	// +kubebuilder:validation:MaxLength=320
+	// +kubebuilder:validation:Pattern=`^[-./a-z0-9]*$`
 	APIVersion string `json:"apiVersion,omitempty"`
 
 	// Kind of the store, for example AWSSecretsManager.
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`
 	Kind string `json:"kind"`
 
 	// Name of the store. A namespaced Kind is looked up in the namespace of the object.
 	// +optional
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name,omitempty"`
 
 	// Labels of the stores.
@@ -177,8 +178,8 @@ type PushSelector struct {
 // +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="set either name or selector"
 type PushSecretSelector struct {
 	// +optional
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name,omitempty"`
 
 	// Labels of the Secrets. Each is pushed separately; use ${name} in remoteKey to give each its own remote secret.

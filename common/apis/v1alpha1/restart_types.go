@@ -47,8 +47,8 @@ const (
 type WorkloadRef struct {
 	// Deployment, StatefulSet or DaemonSet, or Rollout of Argo Rollouts.
 	Kind WorkloadKind `json:"kind"`
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 }
 

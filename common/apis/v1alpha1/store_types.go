@@ -6,19 +6,20 @@ import (
 
 // StoreRef names a store or generator by Kind and name.
 type StoreRef struct {
-	// Only the group is used; the version is ignored. Unset: any Kind whose group ends in direct-secrets.io.
+	// Only its group counts. Unset: any Kind whose group ends in direct-secrets.io.
 	// +optional
 	// +kubebuilder:validation:MaxLength=320
+	// +kubebuilder:validation:Pattern=`^[-./a-z0-9]*$`
 	APIVersion string `json:"apiVersion,omitempty"`
 
-	// Kind of the store or generator, for example AWSSecretsManager.
-	// +kubebuilder:validation:MinLength=1
+	// Kind, for example AWSSecretsManager.
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`
 	Kind string `json:"kind"`
 
-	// Name of the store or generator. A namespaced Kind is looked up in the namespace of the object that refers to it.
-	// +kubebuilder:validation:MinLength=1
+	// Name of the store or generator. A namespaced one is in the namespace of this object.
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 }
 
@@ -129,6 +130,7 @@ const (
 // SecretKeySelector names a key of a Secret that holds a credential.
 type SecretKeySelector struct {
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-.a-z0-9]*[a-z0-9])?)?$`
 	Name string `json:"name"`
 	// +kubebuilder:validation:MaxLength=253
 	Key string `json:"key"`
@@ -136,6 +138,7 @@ type SecretKeySelector struct {
 	// read only in their own namespace.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	Namespace string `json:"namespace,omitempty"`
 }
 
@@ -145,6 +148,7 @@ type ConfigMapKeySelector SecretKeySelector
 // ServiceAccountSelector names a ServiceAccount whose token is sent to the provider.
 type ServiceAccountSelector struct {
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-.a-z0-9]*[a-z0-9])?)?$`
 	Name string `json:"name"`
 	// Audiences of the token. Default: those that the provider expects.
 	// +optional
@@ -156,6 +160,7 @@ type ServiceAccountSelector struct {
 	// read only in their own namespace.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	Namespace string `json:"namespace,omitempty"`
 }
 

@@ -89,11 +89,12 @@ type TLSCertificateSettings struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([^[:cntrl:]]*)$')",message="commonName must have no control characters"
 	CommonName string `json:"commonName,omitempty"`
 
-	// DNS names of the certificate. The first label can be *.
+	// DNS names of the certificate. The first label can be *. IP addresses are in ipAddresses.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:Pattern=`^([*][.])?[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?([.][A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?)*$`
+	// +kubebuilder:validation:items:XValidation:rule="!self.matches('^[0-9]+([.][0-9]+){3}$')",message="clients ignore DNS names for an IP address: move it to ipAddresses"
 	// +listType=set
 	DNSNames []string `json:"dnsNames,omitempty"`
 
@@ -135,11 +136,13 @@ type TLSCertificateSettings struct {
 // tls.key. tls.crt can have the certificates of higher authorities after it.
 type CASecretReference struct {
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-.a-z0-9]*[a-z0-9])?)?$`
 	Name string `json:"name"`
 	// Required on the cluster Kind unless authenticationScope is ManifestNamespace. Rejected on the namespaced Kind,
 	// which reads only in its own namespace.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	Namespace string `json:"namespace,omitempty"`
 }
 
