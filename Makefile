@@ -144,12 +144,12 @@ dsctl: ## Write an archive of dsctl per platform into bin/dsctl-archives, with c
 	@go run ./hack/image -version '$(IMAGE_VERSION)' -out $(BIN)/dsctl-archives -dsctl
 
 .PHONY: new-provider
-new-provider: $(TOOLS)/controller-gen ## Create the module provider-NAME with the Kind KIND (NAME=acme KIND=AcmeVault), or one of another repository (FOLDER=../acme MODULE=example.com/acme/provider-acme).
-	@hack/new-provider.sh provider "$(NAME)" "$(KIND)" "$(FOLDER)" "$(MODULE)"
+new-provider: $(TOOLS)/controller-gen ## Create the module provider-NAME with the Kind KIND (NAME=acme KIND=AcmeVault), or one of another repository (FOLDER=../acme MODULE=example.com/acme/provider-acme, and GROUP=acme.example.com if the domain is not yours).
+	@hack/new-provider.sh provider "$(NAME)" "$(KIND)" "$(FOLDER)" "$(MODULE)" "$(GROUP)"
 
 .PHONY: new-generator
 new-generator: $(TOOLS)/controller-gen ## Create the module generator-NAME with the Kind KIND (NAME=acme KIND=AcmeToken).
-	@hack/new-provider.sh generator "$(NAME)" "$(KIND)" "$(FOLDER)" "$(MODULE)"
+	@hack/new-provider.sh generator "$(NAME)" "$(KIND)" "$(FOLDER)" "$(MODULE)" "$(GROUP)"
 
 .PHONY: docs
 docs: docs/node_modules/.package-lock.json ## Build the site of docs/ into docs/.vitepress/dist (DOCS_BASE, DOCS_VERSION and DOCS_REF for a version of it).

@@ -5,9 +5,9 @@
 # - provider: the module provider-NAME with a store. It passes the conformance suite with an in-memory store.
 # - generator: the module generator-NAME with a generator.
 #
-# Usage: new-provider.sh provider|generator NAME [KIND] [FOLDER] [PATH], where the default of FOLDER is the root of this tree, and that
-# of PATH, the path of the Go module, is one of this repository. Needs bin/tools/controller-gen, and for a generator
-# KUBEBUILDER_ASSETS if its tests run.
+# Usage: new-provider.sh provider|generator NAME [KIND] [FOLDER] [PATH] [GROUP], where the default of FOLDER is the root of this tree,
+# and that of PATH, the path of the Go module, is one of this repository. GROUP is the API group of the Kinds. By default it is below
+# the domain of PATH. Needs bin/tools/controller-gen, and for a generator KUBEBUILDER_ASSETS if its tests run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,12 +24,29 @@ module=$type-$name
 repository=github.com/direct-secrets/direct-secrets
 out=${4:-.}/$module path=${5:-$repository/$module}
 [[ $path =~ ^[-A-Za-z0-9._~/]+$ ]] || { echo "PATH is '$path'; it must be the path of a Go module, for example example.com/acme/$module" >&2; exit 1; }
+domain=direct-secrets.io
+if [[ $path != "$repository"/* ]]; then domain=${path%%/*}; fi
+case $domain in
+github.com | gitlab.com | bitbucket.org | codeberg.org | git.sr.ht) own= ;; # These domains are of the host, not of the module.
+*.*) own=$name.$domain ;;
+*) own= ;;
+esac
+group=${6:-$own}
+[[ -n $group ]] || { echo "PATH is '$path', which names no domain of your own; set GROUP to an API group in one, for example GROUP=$name.example.com" >&2; exit 1; }
+[[ $group =~ ^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$ ]] || { echo "GROUP is '$group'; it must be a domain in lower-case letters, for example $name.example.com" >&2; exit 1; }
+if [[ $path != "$repository"/* && .$group == *.direct-secrets.io ]]; then
+	echo "GROUP is '$group'; the Kinds of a module of another repository are in a group of its own domain, for example $name.example.com" >&2
+	exit 1
+fi
+# A reference without apiVersion means a group below direct-secrets.io.
+reference=
+if [[ .$group != *.direct-secrets.io ]]; then reference="apiVersion: $group\/v1alpha1, "; fi
 [[ ! -e $out ]] || { echo "$out exists" >&2; exit 1; }
 
 # lay_out writes a template to a file.
 lay_out() {
 	mkdir -p "$(dirname "$2")"
-	sed -E -e "s=$repository/(MODULE|$type-NAME)=$path=g; s/MODULE/$module/g; s/NAME/$name/g; s/KIND/$kind/g; s/LOWER/${kind,,}/g" "$1" >"$2"
+	sed -E -e "s=$repository/(MODULE|$type-NAME)=$path=g; s/MODULE/$module/g; s/Ref: \{kind: KIND/Ref: {${reference}kind: KIND/; s/GROUP/$group/g; s/NAME/$name/g; s/KIND/$kind/g; s/LOWER/${kind,,}/g" "$1" >"$2"
 }
 # Modules of both types share these templates.
 for file in go.mod apis/v1alpha1/doc.go manifests/manifests.go; do

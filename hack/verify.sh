@@ -54,6 +54,8 @@ for new in "provider acme AcmeVault" "generator acme AcmeToken"; do
 	read -r type name kind <<<"$new"
 	{ hack/new-provider.sh "$type" "$name" "$kind" "$work" "example.com/acme/$type-$name" && KUBEBUILDER_ASSETS=$assets go -C "$work/$type-$name" test ./...; } >"$work/new" 2>&1 ||
 		{ cat "$work/new"; fail "what \`make new-$type\` lays out does not pass its tests"; }
+	if grep -rn "$name[.]direct-secrets[.]io" "$work/$type-$name"; then fail "what \`make new-$type\` lays out for another repository is in a group below direct-secrets.io"; fi
+	if hack/new-provider.sh "$type" "$name" "$kind" "$work/hosted" "github.com/acme/$type-$name" 2>/dev/null; then fail "\`make new-$type\` takes the domain of a host of code for that of the module"; fi
 done
 
 echo "== sizes"

@@ -114,8 +114,17 @@ func ExternalSecret(namespace, name, kind, store, key string, properties ...stri
 // over returns an ExternalSecret for a store; for a generator, one with all its values.
 func over(c *Client, o provider.Object, namespace, name, key string, properties ...string) *v1alpha1.ExternalSecret {
 	c.Helper()
-	if _, ok := o.(provider.GeneratorObject); ok {
-		return Generated(namespace, name, c.Kind(o), o.GetName())
+	gvk, err := c.API.GroupVersionKindFor(o)
+	if err != nil {
+		c.Fatal(err)
 	}
-	return ExternalSecret(namespace, name, c.Kind(o), o.GetName(), key, properties...)
+	// A module of another repository has a group that is not below direct-secrets.io.
+	if _, ok := o.(provider.GeneratorObject); ok {
+		es := Generated(namespace, name, gvk.Kind, o.GetName())
+		es.Spec.DataFrom[0].SourceRef.GeneratorRef.APIVersion = gvk.GroupVersion().String()
+		return es
+	}
+	es := ExternalSecret(namespace, name, gvk.Kind, o.GetName(), key, properties...)
+	es.Spec.StoreRef.APIVersion = gvk.GroupVersion().String()
+	return es
 }
