@@ -157,7 +157,15 @@ type: Opaque
 		},
 		"Misspelt": {
 			reason: "an unknown field is an error", manifest: strings.Replace(externalSecret, "storeRef", "storRef", 1), values: values,
-			errs: `unknown field "storRef"`, code: ExitFailed,
+			errs: `unknown field "spec.storRef"`, code: ExitFailed,
+		},
+		"MisspeltInside": {
+			reason: "the error has the path of the field", manifest: strings.Replace(externalSecret, "{key: shop/db}", "{kye: shop/db}", 1), values: values,
+			errs: `unknown field "spec.dataFrom[0].extract.kye"`, code: ExitFailed,
+		},
+		"Word": {
+			reason: "a name that YAML takes for a boolean is refused", manifest: strings.Replace(externalSecret, "namespace: shop", "namespace: n", 1), values: values,
+			errs: `metadata.namespace: YAML 1.1 reads n without quotes as true or false; write "n" for the text`, code: ExitFailed,
 		},
 		"Nothing": {
 			reason: "a manifest without an ExternalSecret is an error", manifest: "kind: Secret", values: values,

@@ -11,6 +11,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/manifest"
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/offline"
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -49,7 +50,7 @@ func (o *options) readManifest(name, namespace string) ([]*v1alpha1.ExternalSecr
 		if es.GroupVersionKind().GroupKind() != v1alpha1.GroupVersion.WithKind(snapshot.ExternalSecret).GroupKind() {
 			continue
 		}
-		if err := yaml.UnmarshalStrict(doc, es); err != nil {
+		if err := manifest.Decode(doc, es); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		if es.Namespace == "" {

@@ -3,12 +3,11 @@
 package offline
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
-	"sigs.k8s.io/yaml"
-
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/manifest"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/inspect"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -31,16 +30,12 @@ type file struct {
 // ParseValues decodes a values file, in YAML or JSON. Its error shows no value.
 func ParseValues(raw []byte) (inspect.Remote, error) {
 	f := file{}
-	// The parser's error can contain a part of the file.
-	asJSON, err := yaml.YAMLToJSONStrict(raw)
-	if err != nil {
-		return inspect.Remote{}, fmt.Errorf("the file of values is not valid YAML with unique keys")
-	}
-	d := json.NewDecoder(bytes.NewReader(asJSON))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&f); err != nil {
-		return inspect.Remote{}, fmt.Errorf("the values must have the fields remote, stores, metadata, generators and templates, " +
-			"each a map; the values in generators and templates must be strings")
+	err := manifest.Decode(raw, &f)
+	switch {
+	case errors.Is(err, manifest.ErrSyntax):
+		return inspect.Remote{}, fmt.Errorf("the file of values %w", err)
+	case err != nil:
+		return inspect.Remote{}, fmt.Errorf("%w; the fields are remote, stores, metadata, generators and templates, each a map, and values below the last three must be strings", err)
 	}
 	return inspect.Remote{
 		Secrets: f.secrets,
