@@ -11,6 +11,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
+	"github.com/direct-secrets/direct-secrets/common/internal/scope"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -81,6 +82,26 @@ func Shape(t *v1alpha1.Template, values map[string][]byte) (map[string][]byte, e
 		return nil, err
 	}
 	return data, nil
+}
+
+// Admits reports whether the conditions of a cluster store admit a namespace by its name. Conditions by labels do not count.
+func Admits(conditions []v1alpha1.StoreCondition, namespace string) bool {
+	byName := make([]v1alpha1.StoreCondition, 0, len(conditions))
+	for _, c := range conditions {
+		if c.NamespaceSelector == nil || len(c.Namespaces)+len(c.NamespaceRegexes) > 0 {
+			c.NamespaceSelector = nil
+			byName = append(byName, c)
+		}
+	}
+	if len(byName) == 0 {
+		return len(conditions) == 0
+	}
+	rules, err := scope.New(&v1alpha1.ClusterStoreSpec{Conditions: byName})
+	if err != nil {
+		return false
+	}
+	_, admitted := rules.Grant(namespace, nil)
+	return admitted
 }
 
 // FixOf returns what a user can do about an error of a class, if the message does not say it; empty if nothing need be done.

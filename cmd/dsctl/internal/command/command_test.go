@@ -197,6 +197,16 @@ type: Opaque
 	}
 }
 
+// TestVersion prints the version as a command and as a flag.
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	for _, arg := range []string{"version", "--version"} {
+		if out, errs, code := run(t, "", arg); out != "dsctl version v0.1.1\n" || errs != "" || code != 0 {
+			t.Errorf("dsctl %s: exit code %d: %q%s", arg, code, out, errs)
+		}
+	}
+}
+
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -92,7 +92,7 @@ Exit codes: 0 nothing is wrong or different, 1 the command failed, 2 doctor foun
 	root.SetOut(output.Writer(streams.Out))
 	root.SetErr(output.Writer(streams.ErrOut))
 	o.config.AddFlags(root.PersistentFlags())
-	root.AddCommand(newDoctor(o), newGet(o), newTree(o), newRefresh(o), newSuspend(o, true), newSuspend(o, false), newRender(o), newDiff(o), newMigrate(o), newDemo(o, demo, streams))
+	root.AddCommand(newDoctor(o), newGet(o), newTree(o), newRefresh(o), newSuspend(o, true), newSuspend(o, false), newRender(o), newDiff(o), newMigrate(o), newDemo(o, demo, streams), newVersion(o, version))
 	for _, c := range root.Commands() {
 		c.Example = strings.ReplaceAll(c.Example, "  dsctl ", "  "+o.program+" ")
 	}

@@ -139,6 +139,30 @@ metadata: {name: prod}
 				Fix: "create AWSSecretsManager shop/prod, or correct the reference; there are AWSSecretsManager shop/test", Affects: []snapshot.Ref{db},
 			}},
 		},
+		"StoreAbsentCluster": {
+			reason: "only cluster stores that admit the namespace by its name are named",
+			manifest: using + failed("StoreNotFound", `AWSSecretsManager "prod" does not exist`) + `
+---
+kind: ClusterAWSSecretsManager
+metadata: {name: all}
+---
+kind: ClusterAWSSecretsManager
+metadata: {name: named}
+spec: {conditions: [{namespaceRegexes: [sh.p]}]}
+---
+kind: ClusterAWSSecretsManager
+metadata: {name: others}
+spec: {conditions: [{namespaces: [bank]}]}
+---
+kind: ClusterAWSSecretsManager
+metadata: {name: labelled}
+spec: {conditions: [{namespaceSelector: {matchLabels: {team: bank}}}]}
+`,
+			want: []Finding{{
+				Severity: Error, Object: store, Reason: "StoreNotFound", Message: "AWSSecretsManager shop/prod does not exist",
+				Fix: "create AWSSecretsManager shop/prod, or correct the reference; there are ClusterAWSSecretsManager all, ClusterAWSSecretsManager named", Affects: []snapshot.Ref{db},
+			}},
+		},
 		"NoOperator": {
 			reason:   "a missing operator is found without a condition",
 			manifest: strings.ReplaceAll(using, "AWSSecretsManager", "VaultKV"),

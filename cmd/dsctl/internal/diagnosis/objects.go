@@ -11,6 +11,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
 
 const (
@@ -225,7 +226,8 @@ func existing(s *snapshot.Snapshot, namespace string, k *snapshot.Kind) string {
 	for i := range s.Objects {
 		o := &s.Objects[i]
 		same := strings.TrimPrefix(o.Kind.Kind, "Cluster") == strings.TrimPrefix(k.Kind, "Cluster")
-		if o.Kind.Group == k.Group && same && (!o.Kind.Namespaced || o.Meta.Namespace == namespace) && len(names) < mostNamed {
+		usable := o.Kind.Namespaced && o.Meta.Namespace == namespace || !o.Kind.Namespaced && inspect.Admits(o.Conditions, namespace)
+		if o.Kind.Group == k.Group && same && usable && len(names) < mostNamed {
 			names = append(names, o.Ref().String())
 		}
 	}

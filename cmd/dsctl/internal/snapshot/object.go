@@ -16,6 +16,8 @@ type shared struct {
 	Spec struct {
 		Suspend    bool   `json:"suspend"`
 		Controller string `json:"controller"`
+		// Conditions are those of a cluster store.
+		Conditions []v1alpha1.StoreCondition `json:"conditions"`
 		// These are the specs of the objects that cluster Kinds create.
 		ExternalSecretSpec struct {
 			Suspend bool `json:"suspend"`
@@ -38,7 +40,7 @@ func NewObject(k Kind, u *unstructured.Unstructured) (Object, error) {
 	o.Status = Status{ObservedGeneration: s.Status.ObservedGeneration, Conditions: s.Status.Conditions}
 	o.Suspended = s.Spec.Suspend || s.Spec.ExternalSecretSpec.Suspend || s.Spec.PushSecretSpec.Suspend
 	if o.IsSource() {
-		o.Class = s.Spec.Controller
+		o.Class, o.Conditions = s.Spec.Controller, s.Spec.Conditions
 		return o, nil
 	}
 	switch k.Kind {

@@ -151,6 +151,8 @@ type Object struct {
 	Suspended bool
 	// Class is spec.controller of a store or generator.
 	Class string
+	// Conditions are spec.conditions of a cluster store or generator.
+	Conditions []v1alpha1.StoreCondition
 	// ExternalSecret, PushSecret and FanOut are set for these Kinds.
 	ExternalSecret *v1alpha1.ExternalSecret
 	PushSecret     *v1alpha1.PushSecret
