@@ -1,0 +1,5 @@
+//go:build !long
+
+package operatortest
+
+const respellings = 12
