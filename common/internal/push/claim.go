@@ -44,7 +44,8 @@ func (d *decider) isHeld(v Value) bool {
 		return false
 	}
 	e := d.entry(v.Property)
-	d.Asks = d.Asks || !d.lost(e)
+	lost := e.Version != "" && e.Source == "" && e.Version == d.Seen.Version && e.ID == d.Seen.ID
+	d.Asks = d.Asks || !lost // It is known that the other object holds the present value.
 	if !e.Created {
 		e = v1alpha1.PushEntryStatus{Version: d.Seen.Version, ID: d.Seen.ID, Owner: d.owner()}
 	}
@@ -52,11 +53,6 @@ func (d *decider) isHeld(v Value) bool {
 	d.Then = append(d.Then, e)
 	d.Holder, d.Errs, d.Failed = c, append(d.Errs, heldBy(c)), append(d.Failed, v.Property)
 	return true
-}
-
-// lost reports whether an entry records that another object held the value that is there now.
-func (s State) lost(e v1alpha1.PushEntryStatus) bool {
-	return e.Version != "" && e.Source == "" && e.Version == s.Seen.Version && e.ID == s.Seen.ID
 }
 
 // succeeds reports whether this object takes over a secret whose owner has cleared its mark. An entry shows that it was the owner of

@@ -143,35 +143,6 @@ func (s State) owns() bool {
 	return s.Exclusive && s.Adoption == v1alpha1.AdoptionOwn && s.Seen != nil && len(s.Want) > 0 && (s.Seen.Mark == "" || s.mine())
 }
 
-// path returns the path of a property in the secret as observed. Everything compares paths, because a property has several
-// spellings, and which of them are the same depends on the members that the secret has.
-func (s State) path(property string) string {
-	p, found := s.paths[property]
-	if found {
-		return p
-	}
-	var doc document
-	if s.Seen != nil {
-		doc, _ = s.document() // Without members, a path has the names that its text has.
-	}
-	if p = doc.path(property); s.paths != nil {
-		s.paths[property] = p
-	}
-	return p
-}
-
-// entry returns the status entry of a property under any spelling, or a new one. One that counts as created takes precedence.
-func (s State) entry(property string) v1alpha1.PushEntryStatus {
-	is := v1alpha1.PushEntryStatus{Property: property}
-	found := false
-	for _, e := range s.Known {
-		if s.path(e.Property) == s.path(property) && (!found || e.Created && !is.Created) {
-			is, found = e, true
-		}
-	}
-	return is
-}
-
 type decider struct {
 	State
 	Decision
@@ -211,17 +182,6 @@ func (d *decider) keepExisting(v Value) {
 		return
 	}
 	d.done(v.Property, false)
-}
-
-// maxOwner limits the length of a mark in the status, in bytes. That of an object is its uid.
-const maxOwner = 64
-
-// owner returns the mark of the object that owns the secret; empty if that is this object, or none.
-func (d *decider) owner() string {
-	if d.Seen == nil || d.Seen.Mark == d.Mark || len(d.Seen.Mark) > maxOwner {
-		return ""
-	}
-	return d.Seen.Mark
 }
 
 // done records that a value is in sync, or will be after the action.

@@ -30,3 +30,32 @@ func overlap(a, b string) bool {
 func SamePlace(a, b string) bool { return (a == "") == (b == "") && dotted(a) == dotted(b) }
 
 func dotted(property string) string { return strings.Join(split(property), ".") }
+
+// path returns the path of a property in the secret as observed. Everything compares paths, because a property has several
+// spellings, and which of them are the same depends on the members that the secret has.
+func (s State) path(property string) string {
+	p, found := s.paths[property]
+	if found {
+		return p
+	}
+	var doc document
+	if s.Seen != nil {
+		doc, _ = s.document() // Without members, a path has the names that its text has.
+	}
+	if p = doc.path(property); s.paths != nil {
+		s.paths[property] = p
+	}
+	return p
+}
+
+// entry returns the status entry of a property under any spelling, or a new one. One that counts as created takes precedence.
+func (s State) entry(property string) v1alpha1.PushEntryStatus {
+	is := v1alpha1.PushEntryStatus{Property: property}
+	found := false
+	for _, e := range s.Known {
+		if s.path(e.Property) == s.path(property) && (!found || e.Created && !is.Created) {
+			is, found = e, true
+		}
+	}
+	return is
+}

@@ -69,3 +69,14 @@ func (d *decider) untouched(e v1alpha1.PushEntryStatus, current []byte) bool {
 	was, existed := doc.has(e.Property)
 	return existed && bytes.Equal(was, current) && doc.path(e.Property) == d.path(e.Property)
 }
+
+// maxOwner limits the length of a mark in the status, in bytes. That of an object is its uid.
+const maxOwner = 64
+
+// owner returns the mark of the object that owns the secret; empty if that is this object, or none.
+func (s State) owner() string {
+	if s.Seen == nil || s.Seen.Mark == s.Mark || len(s.Seen.Mark) > maxOwner {
+		return ""
+	}
+	return s.Seen.Mark
+}

@@ -180,7 +180,7 @@ func leftoverOf(dests []destination, at *progress, generation int64, idle bool) 
 		left.stays = append(left.stays, owned...)
 		at.with(idOf(d.status), func(s *storeState) {
 			left.unreachable = left.unreachable || d.store == nil || d.broken || s.broken
-			left.failing = left.failing || d.refusal != nil || s.failing || s.refused
+			left.failing = left.failing || d.refusal != nil || s.failing
 		})
 		if d.refusal != nil {
 			d.conclude(*d.refusal, generation)
@@ -215,8 +215,8 @@ func (p *pass) remove(d *destination) {
 		return
 	}
 	_, err := d.removals()
-	p.obj.stores.with(idOf(d.status), func(s *storeState) { s.refused = err != nil })
 	if err != nil {
+		p.obj.stores.with(idOf(d.status), func(s *storeState) { s.failing = true })
 		d.conclude(failure(d.name(), err), p.ps.Generation)
 		return
 	}

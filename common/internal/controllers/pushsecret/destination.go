@@ -115,7 +115,7 @@ func (d *destination) take(res *result, next time.Time) {
 		d.status.ObservedPart = res.generated
 	}
 	d.conclude(success(res), res.Generation)
-	refreshed(&d.status, before, res.at, next)
+	refreshed(&d.status, before, res.started, next)
 }
 
 // refreshed writes the times of a success. It writes them only with another change or as a heartbeat.

@@ -81,7 +81,7 @@ func (p *pass) jobs(ctx context.Context, d *destination, secrets []pushed, a kit
 	case err != nil:
 		return nil, nil, err
 	case v != nil:
-		return nil, &result{Attempt: a, refused: v}, nil
+		return nil, &result{attempted: attempted{Attempt: a}, refused: v}, nil
 	}
 	jobs, err := d.jobs(p.ps, p.plan, secrets, a.Sources)
 	if err != nil {

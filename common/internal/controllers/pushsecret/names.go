@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
@@ -103,4 +105,24 @@ func (j *job) join(o job) error {
 		return wanted
 	})
 	return nil
+}
+
+// identify makes one job of the jobs for one remote secret. A job whose remote secret is unknown does nothing.
+func (c *carrying) identify(ctx context.Context, t *task) {
+	if c.failed != nil {
+		return
+	}
+	unknown := t.learn(ctx)
+	if c.refused = t.join(); c.refused != nil {
+		c.failed = errors.New(c.refused.Message) // It is shown by refused.
+		return
+	}
+	t.jobs = slices.DeleteFunc(t.jobs, func(j job) bool {
+		err := unknown[j.target.Key]
+		if err != nil {
+			c.keepEntries(j)
+			c.failures(j, err)
+		}
+		return err != nil
+	})
 }

@@ -64,11 +64,9 @@ type storeState struct {
 	// attempts are those of pushes. The Metadata of an attempt is the version of what is pushed.
 	attempts kit.Attempts
 	wait     waiting
-	// broken is true if only a user can fix the cause of the last failure, failing if the last push was a removal and has
-	// failed.
+	// broken is true if only a user can fix the cause of the last failure. failing is true if the last push was a removal and has
+	// failed, or if the store refuses the removal.
 	broken, failing bool
-	// refused is true if the store does not allow the namespace to remove what the object created.
-	refused bool
 	// next is the time of the next comparison; zero if none is planned yet.
 	next time.Time
 	// good is when the store was last in sync, or compared by a dry run.
@@ -158,12 +156,12 @@ func (s *storeState) take(sch schedule) *result {
 		return res
 	}
 	s.attempts.Succeed()
-	s.next, s.good = time.Time{}, res.at
+	s.next, s.good = time.Time{}, res.started
 	if res.difference != nil {
 		s.compared = res.Attempt
 	}
 	if sch.interval > 0 {
-		s.next = res.at.Add(policy.Jitter(sch.interval, sch.random()))
+		s.next = res.started.Add(policy.Jitter(sch.interval, sch.random()))
 	}
 	return res
 }

@@ -111,7 +111,7 @@ func TestDueClosed(t *testing.T) {
 
 func TestTake(t *testing.T) {
 	failed := func(class provider.Class) *result {
-		return &result{at: noon, err: provider.NewError(class, "no")}
+		return &result{attempted: attempted{started: noon}, err: provider.NewError(class, "no")}
 	}
 	type want struct {
 		Wait            time.Duration
@@ -132,8 +132,8 @@ func TestTake(t *testing.T) {
 		want     want
 	}{
 		"Nothing":   {"No push has ended.", 0, false, time.Time{}, nil, time.Hour, want{Good: earlier}},
-		"Good":      {"After a success, the store is compared again after the interval.", 3, true, time.Time{}, &result{at: noon}, time.Hour, want{Next: noon.Add(time.Hour), Good: noon}},
-		"GoodOnce":  {"Without an interval, it is not compared again.", 0, false, noon, &result{at: noon}, 0, want{Good: noon}},
+		"Good":      {"After a success, the store is compared again after the interval.", 3, true, time.Time{}, &result{attempted: attempted{started: noon}}, time.Hour, want{Next: noon.Add(time.Hour), Good: noon}},
+		"GoodOnce":  {"Without an interval, it is not compared again.", 0, false, noon, &result{attempted: attempted{started: noon}}, 0, want{Good: noon}},
 		"Failed":    {"A failure starts the back-off.", 0, false, time.Time{}, failed(provider.Unavailable), time.Hour, want{Wait: time.Second, Good: earlier}},
 		"FailedYet": {"A second failure doubles the back-off.", 1, false, time.Time{}, failed(provider.Unavailable), time.Hour, want{Wait: 2 * time.Second, Good: earlier}},
 		"Asked":     {"The wait is at least what the provider asked for.", 0, false, time.Time{}, asked, time.Hour, want{Wait: time.Minute, Good: earlier}},
@@ -234,7 +234,7 @@ func TestNewAttemptDoesNotWait(t *testing.T) {
 	sch := schedule{now: noon, interval: time.Hour, random: half}
 	former := kit.Attempt{Generation: 1}
 	s.due(former, false, nil, sch)
-	s.result = &result{Attempt: former, waits: true}
+	s.result = &result{attempted: attempted{Attempt: former}, waits: true}
 	s.take(sch)
 	if due, wait, _ := s.due(former, false, nil, sch); due || wait <= 0 {
 		t.Errorf("the removal does not wait: due %t, wait %s", due, wait)

@@ -17,9 +17,20 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
+// attempted is what a task and its result have in common.
+type attempted struct {
+	kit.Attempt
+
+	// generated is the version of the values, if a generator made them.
+	generated string
+	started   time.Time
+	// dry is why nothing is written; empty for a push.
+	dry dryCause
+}
+
 // task is a push of one object to one store.
 type task struct {
-	kit.Attempt
+	attempted
 
 	obj       *object
 	namespace string
@@ -33,23 +44,15 @@ type task struct {
 	// location is where the store keeps its secrets. recorded is the place for the status; empty if it is unknown.
 	location location
 	recorded string
-	// generated is the version of the values, if a generator made them.
-	generated string
-	started   time.Time
-	// dry is why nothing is written; empty for a push.
-	dry dryCause
 }
 
 // result is the result of a task.
 type result struct {
-	kit.Attempt
+	attempted
 
 	// refused is why there was nothing to push; nil for a push. Otherwise only the attempt is set.
-	refused   *status.Verdict
-	generated string
-	at        time.Time
-	dry       dryCause
-	exists    []string
+	refused *status.Verdict
+	exists  []string
 	// stays are entries that this object created and neither removes nor records any longer, by the reason.
 	stays map[string][]v1alpha1.PushEntryStatus
 	err   error
@@ -102,7 +105,7 @@ type runner struct {
 // run runs a task.
 func (r *runner) run(ctx context.Context, t *task) *result {
 	res := r.carryOut(ctx, r.pool.Loader(t.to.route.Kind, t.to.store, resolve.CredentialsNamespace(t.to.store, t.namespace)), *t)
-	res.Attempt, res.generated, res.at, res.dry = t.Attempt, t.generated, t.started, t.dry
+	res.attempted = t.attempted
 	return res
 }
 
@@ -145,26 +148,6 @@ func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) 
 	c.conflict = len(c.errs) == 0 && len(c.held) > 0
 	c.err = errors.Join(append(c.errs, c.held...)...)
 	return c.end(&t)
-}
-
-// identify makes one job of the jobs for one remote secret. A job whose remote secret is unknown does nothing.
-func (c *carrying) identify(ctx context.Context, t *task) {
-	if c.failed != nil {
-		return
-	}
-	unknown := t.learn(ctx)
-	if c.refused = t.join(); c.refused != nil {
-		c.failed = errors.New(c.refused.Message) // It is shown by refused.
-		return
-	}
-	t.jobs = slices.DeleteFunc(t.jobs, func(j job) bool {
-		err := unknown[j.target.Key]
-		if err != nil {
-			c.keepEntries(j)
-			c.failures(j, err)
-		}
-		return err != nil
-	})
 }
 
 // isCompared reports whether all that is wanted was compared, or refused for good.

@@ -187,7 +187,7 @@ func pushAt(ctx context.Context, p *pass, id storeID) (*task, *result, error) {
 // cause is the same at all stores.
 func refusedBy(store string, err error, a kit.Attempt) *result {
 	v := failure(store, err)
-	return &result{Attempt: a, refused: &v}
+	return &result{attempted: attempted{Attempt: a}, refused: &v}
 }
 
 // removalAt returns the task that removes what was created at a store; nil if nothing is due.
@@ -216,7 +216,7 @@ func removalAt(ctx context.Context, p *pass, id storeID) (*task, error) {
 
 // task returns the task that runs jobs at one store.
 func (p *pass) task(d *destination, jobs []job, a kit.Attempt) *task {
-	t := &task{obj: p.obj, namespace: p.ps.Namespace, to: d, jobs: jobs, Attempt: a, started: p.now, dry: p.dry(p.ps)}
+	t := &task{obj: p.obj, namespace: p.ps.Namespace, to: d, jobs: jobs, attempted: attempted{Attempt: a, started: p.now, dry: p.dry(p.ps)}}
 	var late bool
 	p.obj.stores.with(idOf(d.status), func(s *storeState) { late = s.late(p.now, p.runner.waits) || t.dry != notDry })
 	t.pusher = push.Pusher{DryRun: t.dry != notDry, Others: &others{reconciler: p.reconciler, self: p.obj, unit: unit{p.key, idOf(d.status)}, late: late, complete: t.dry != notDry || p.runner.waits == 0, successors: map[string]unit{}, holders: map[string]use{}}, Policies: push.Policies{
