@@ -177,7 +177,7 @@ func TestPath(t *testing.T) {
 	}{
 		"Literal":   {"A literal member takes precedence over a path.", `{"tls.crt":"v"}`, `tls\.crt`, "tls.crt", true},
 		"Nested":    {"Without such a member, a dot separates names.", `{"tls":{"crt":"v"}}`, `tls\.crt`, "tls.crt", false},
-		"Both":      {"A literal member takes precedence, also beside the nested one.", `{"tls.crt":"v","tls":{"crt":"w"}}`, `tls\.crt`, "tls.crt", true},
+		"Both":      {"A literal member takes precedence, also with the nested one.", `{"tls.crt":"v","tls":{"crt":"w"}}`, `tls\.crt`, "tls.crt", true},
 		"Letter":    {"A backslash before a letter changes nothing.", `{"ab":"v"}`, "ab", `a\b`, true},
 		"Backslash": {"A literal member can have a backslash.", `{"ab":"v","a\\b":"w"}`, "ab", `a\b`, false},
 		"Number":    {"A backslash before a number changes nothing.", `{"a":{"0":"v"}}`, "a.0", `a.\0`, true},

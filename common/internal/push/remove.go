@@ -70,8 +70,8 @@ func (d *decider) untouchedNow() []v1alpha1.PushEntryStatus {
 	return entries
 }
 
-// remove removes the properties that this object created and that the spec no longer names. What they are depends on the document
-// before the wanted values were set in it.
+// remove removes the properties that this object created and that the spec no longer names. The document before the wanted values were
+// set in it tells what they mean.
 func (d *decider) remove(before, doc document) document {
 	if !d.Deletes || d.postpones() {
 		return doc

@@ -68,7 +68,7 @@ func TestBytes(t *testing.T) {
 		"Metadata":   {"Metadata are not properties.", one("team", func(r *v1alpha1.RemoteRef) { r.MetadataPolicy = metadataFetch }), map[string]string{"k": "shop"}, ""},
 		"Find": {"A found secret is JSON, too.", func(s *spec) {
 			s.Data, s.DataFrom = nil, []v1alpha1.DataFromEntry{{Find: &v1alpha1.Find{Path: "all"}}}
-		}, nil, `secret "db": its property "a" is not text, so the whole value cannot be written as JSON; read it by its name with dataFrom.extract or property, and exclude it from find by name, path or tags`},
+		}, nil, `secret "db": its property "a" is not text, so the whole value cannot be written as JSON; exclude it from find by name, path or tags, and read it with dataFrom.extract or property`},
 
 		"Further":       {"A further name of a property reads it.", of("named", "web.host"), map[string]string{"k": "h"}, ""},
 		"FurtherWhole":  {"The whole value has each property once.", of("named", ""), map[string]string{"k": `{"host":"h"}`}, ""},

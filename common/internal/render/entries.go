@@ -200,7 +200,7 @@ func (r *renderer) readMany(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataFrom
 		return nil, provider.NewError(provider.NotFound, "no secret matches; correct the conditions, or create one")
 	}
 	for _, v := range a.Found {
-		if err := cmp.Or(refusalOf(v.Further, ""), allText(v.Binary, "read it by its name with dataFrom.extract or property, and exclude it from find by name, path or tags")); err != nil {
+		if err := cmp.Or(refusalOf(v.Further, ""), allText(v.Binary, "exclude it from find by name, path or tags, and read it with dataFrom.extract or property")); err != nil {
 			return nil, provider.NewError(provider.Invalid, "secret %q: %s", v.Key, err)
 		}
 	}

@@ -35,7 +35,7 @@ func ParseValues(raw []byte) (inspect.Remote, error) {
 	case errors.Is(err, manifest.ErrSyntax):
 		return inspect.Remote{}, fmt.Errorf("the file of values %w", err)
 	case err != nil:
-		return inspect.Remote{}, fmt.Errorf("%w; the fields are remote, stores, metadata, generators and templates, each a map, and values below the last three must be strings", err)
+		return inspect.Remote{}, fmt.Errorf("%w. The fields are remote, stores, metadata, generators and templates, each a map, and values below the last three must be strings", err)
 	}
 	return inspect.Remote{
 		Secrets: f.secrets,
