@@ -126,72 +126,70 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 	if err != nil {
 		return failed(known, err)
 	}
-	var ownerless []v1alpha1.PushEntryStatus
-	if s.succeeds() && !p.DryRun {
-		switch again, err := p.succeed(ctx, t, s); {
-		case err != nil:
-			return failed(known, err)
-		case again:
-			return failed(known, moved(provider.NewError(provider.Conflict, "the mark is not visible yet; retrying")))
-		}
-		ownerless = slices.Clone(s.Known)
+	ownerless, err := p.succeed(ctx, t, s)
+	if err != nil {
+		return failed(known, err)
 	}
-	seen, d := s.Seen, p.decide(&s, t.Key)
-	if d.Asks && !p.DryRun && p.Others.Asked(*d.Holder) {
-		return Outcome{Entries: versioned(d.Then, s.current()), Held: true, Err: ErrWait}
-	}
-	if p.DryRun {
+	d := p.decide(&s, t.Key)
+	switch {
+	case p.DryRun:
 		return Outcome{Entries: known, Changes: d.changes(s), Err: errors.Join(d.Errs...)}
+	case d.Asks && p.Others.Asked(*d.Holder):
+		return Outcome{Entries: versioned(d.Then, s.current()), Held: true, Err: ErrWait}
 	}
 	if d.writes(s) {
 		if err := p.current(ctx, again || !s.asLeft()); err != nil {
 			return failed(known, err)
 		}
 	}
-	now := s.current()
-	out := Outcome{Exists: d.Exists, Left: d.Left, Released: d.Released, Held: d.Holder != nil, Ownerless: ownerless, Err: errors.Join(d.Errs...)}
-	switch d.Action {
-	case Nothing:
-	case Create:
-		w, err := p.Store.Create(ctx, t, d.Data, p.Mark)
-		if err != nil {
-			return failed(known, moved(err))
-		}
-		now, out.Wrote = w, true
-		if w.Lost != nil {
+	now, err := p.write(ctx, t, s, d)
+	switch {
+	case err != nil:
+		return failed(known, moved(err))
+	case now.Lost != nil:
+		if d.Action == Create {
 			s.Seen = &provider.Observed{Mark: p.Mark}
-			return p.restore(ctx, t, s, d, w)
 		}
-	case Update:
-		w, err := p.Store.Update(ctx, t, *seen, d.Data)
-		if err != nil {
-			return failed(known, moved(err))
-		}
-		now, out.Wrote = w, true
-		if w.Lost != nil {
-			return p.restore(ctx, t, s, d, w)
-		}
-	case Delete:
-		if err := p.Store.Delete(ctx, t, *seen); err != nil {
-			return failed(known, moved(err))
-		}
-		out.Deleted = true
+		return p.restore(ctx, t, s, d, now)
 	}
-	out.Entries = versioned(d.Then, now)
-	return p.handOver(ctx, t, s, d, now, out)
+	return p.handOver(ctx, t, s, d, now, Outcome{
+		Entries: versioned(d.Then, now), Exists: d.Exists, Left: d.Left, Released: d.Released, Held: d.Holder != nil, Ownerless: ownerless,
+		Wrote: d.Action == Create || d.Action == Update, Deleted: d.Action == Delete, Err: errors.Join(d.Errs...),
+	})
 }
 
-// succeed marks a secret whose owner has cleared its mark, with the login of this object. It returns false if the login is not allowed
-// to mark it: that must block neither this object nor its deletion.
-func (p *Pusher) succeed(ctx context.Context, t provider.Target, s State) (bool, error) {
+// write makes the call of a decision, and returns the version after it.
+func (p *Pusher) write(ctx context.Context, t provider.Target, s State, d Decision) (provider.Written, error) {
+	switch d.Action {
+	case Create:
+		return p.Store.Create(ctx, t, d.Data, p.Mark)
+	case Update:
+		return p.Store.Update(ctx, t, *s.Seen, d.Data)
+	case Delete:
+		return s.current(), p.Store.Delete(ctx, t, *s.Seen)
+	case Nothing:
+	}
+	return s.current(), nil
+}
+
+// succeed marks a secret whose owner has cleared its mark, with the login of this object. It returns the entries for the secret if the
+// login is not allowed to mark it: that must block neither this object nor its deletion. After the mark is set, the error is that
+// the secret has changed.
+func (p *Pusher) succeed(ctx context.Context, t provider.Target, s State) (ownerless []v1alpha1.PushEntryStatus, err error) {
+	if p.DryRun || !s.succeeds() {
+		return nil, nil
+	}
 	if err := p.current(ctx, true); err != nil {
-		return false, err
+		return nil, err
 	}
-	err := p.Store.Mark(ctx, t, *s.Seen, p.Mark)
-	if c := provider.ClassOf(err); err != nil && (c == provider.Denied || c == provider.Invalid) {
-		return false, nil
+	err = p.Store.Mark(ctx, t, *s.Seen, p.Mark)
+	if err == nil {
+		err = provider.NewError(provider.Conflict, "the mark is not visible yet; retrying")
 	}
-	return err == nil, moved(err)
+	if c := provider.ClassOf(err); c == provider.Denied || c == provider.Invalid {
+		return slices.Clone(s.Known), nil
+	}
+	return nil, moved(err)
 }
 
 // decide decides about a secret. Before another value or settings are written, it looks up what other objects want.

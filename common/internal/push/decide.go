@@ -360,7 +360,11 @@ func (d *decider) property(doc document, v Value) document {
 		return doc
 	}
 	// Another writer may have removed our property and added one with the same name. That one is not ours to delete.
-	d.done(v.Property, !exists && d.Guarded || exists && (ours || d.owns()))
+	created := ours || d.owns()
+	if !exists {
+		created = d.Guarded
+	}
+	d.done(v.Property, created)
 	return next
 }
 

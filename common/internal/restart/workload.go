@@ -180,6 +180,11 @@ func Parse(kind v1alpha1.WorkloadKind, object map[string]any) (Workload, error) 
 	return w, nil
 }
 
+// evicts reports whether a Rollout with workloadRef restarts its pods. It is Healthy meanwhile.
+func (m *manifest) evicts() bool {
+	return m.Spec.WorkloadRef != nil && !m.Spec.RestartAt.Equal(m.Status.RestartedAt)
+}
+
 // progress returns the progress of a rollout, by the rules of kubectl rollout status.
 func (m *manifest) progress(kind v1alpha1.WorkloadKind) Progress {
 	s := &m.Status
@@ -196,9 +201,7 @@ func (m *manifest) progress(kind v1alpha1.WorkloadKind) Progress {
 	available, failed := false, false
 	switch kind {
 	case v1alpha1.WorkloadRollout:
-		// A Rollout is Healthy from the start of a restart to its end.
-		restarting := m.Spec.WorkloadRef != nil && !m.Spec.RestartAt.Equal(s.RestartedAt)
-		available, failed = s.Phase == "Healthy" && !restarting, s.Phase == "Degraded"
+		available, failed = s.Phase == "Healthy" && !m.evicts(), s.Phase == "Degraded"
 	case v1alpha1.WorkloadDaemonSet:
 		available = s.UpdatedNumberScheduled == s.DesiredNumberScheduled && s.NumberAvailable == s.DesiredNumberScheduled
 	case v1alpha1.WorkloadStatefulSet:

@@ -294,7 +294,11 @@ func writeMark(ctx context.Context, e *env) error {
 	if err = errors.Join(err, e.holds(ctx, t, value("b"), other)); err != nil {
 		return err
 	}
-	// An object clears its mark, and another one sets its own.
+	return e.remarks(ctx, t, now)
+}
+
+// remarks clears the mark of a secret, and sets another one, as two objects do for a hand-over. Then it deletes the secret.
+func (e *env) remarks(ctx context.Context, t provider.Target, now provider.Observed) (err error) {
 	for _, m := range []string{"", mark} {
 		if err := e.writer().Mark(ctx, t, now, m); err != nil {
 			return errors.Wrapf(err, "Mark %q", m)

@@ -21,7 +21,7 @@ func (o *others) Claims(key, id string) (all []push.Claim) {
 		if self == nil || !u.sure || !claimsValues(u.ps) || u.entry.Source == "" {
 			continue
 		}
-		c := push.Claim{Property: u.entry.Property, Mark: string(u.ps.UID), By: "PushSecret " + u.NamespacedName.String(), First: older(u.ps, self)}
+		c := push.Claim{Property: u.entry.Property, Mark: string(u.ps.UID), By: "PushSecret " + u.String(), First: older(u.ps, self)}
 		switch {
 		case u.ps.UID == o.self.uid:
 			c.By, c.First = fmt.Sprintf("the same object by %s %q", u.store.kind, u.store.name), byStore(u.store, o.unit.store) < 0

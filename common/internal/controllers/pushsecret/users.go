@@ -67,7 +67,7 @@ func (o *others) InUse(ctx context.Context, r push.Removal) ([]push.Use, error) 
 func (o *others) inUse(ctx context.Context, r push.Removal) (used []push.Use, err error) {
 	waits := false
 	for _, u := range o.uses(r.Key, r.ID) {
-		is := push.Use{Property: u.entry.Property, By: "PushSecret " + u.NamespacedName.String()}
+		is := push.Use{Property: u.entry.Property, By: "PushSecret " + u.String()}
 		takes := takesOver(u.ps) && (r.Mine || slices.Contains(r.Paths, r.Path(is.Property)))
 		switch {
 		case u.sure && u.ps.UID == o.self.uid:
