@@ -130,7 +130,7 @@ func (b *Board) Running(namespace string, matches func(Member) bool) (Member, bo
 
 // Missing reports whether to report that no running module serves ref, for an object in namespace that has been waiting
 // since a time. If not, wait is when to ask again; 0 if a member is there. A member also counts if it knows the Kind
-// but cannot serve it, like a cluster Kind in a namespaced install: it reports that itself.
+// but cannot serve it, like a cluster Kind in a namespaced install: it reports that itself. A misspelt Kind is reported at once.
 func (b *Board) Missing(ref *v1alpha1.StoreRef, namespace string, since time.Time) (missing bool, wait time.Duration) {
 	return b.missing(ref, since, func(m *Member) bool { return m.covers(namespace) })
 }
@@ -158,6 +158,9 @@ func (b *Board) missing(ref *v1alpha1.StoreRef, since time.Time, which func(*Mem
 		return false, b.timing.GracePeriod
 	}
 	at := later(since, b.sighted).Add(b.timing.GracePeriod)
+	if b.catalog.misspelt(ref) {
+		at = b.sighted // A module that has this Kind is not to be expected.
+	}
 	for _, s := range b.seen {
 		if concerns(&s.member) {
 			at = later(at, s.lapsed.Add(b.timing.Rollout))

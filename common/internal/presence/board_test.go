@@ -116,6 +116,41 @@ func TestMissing(t *testing.T) {
 			script: func(s *script) time.Time { s.after(time.Hour); return s.clock.Add(-5 * time.Second) },
 			want:   want{Wait: 20 * time.Second},
 		},
+		"Misspelt": {
+			reason: "a Kind that differs from a known one in one letter is reported at once",
+			script: func(s *script) time.Time { s.after(10 * time.Second); return s.clock },
+			ref:    v1alpha1.StoreRef{Kind: "ClusterVaultKB"},
+			want:   want{Missing: true},
+		},
+		"Plural": {
+			reason: "a Kind that differs from a known one in a plural is reported at once",
+			script: func(s *script) time.Time { s.after(10 * time.Second); return s.clock },
+			ref:    v1alpha1.StoreRef{Kind: "vaultKVs"},
+			want:   want{Missing: true},
+		},
+		"MisspeltUnseen": {
+			reason: "without its own Lease, an operator does not know whether a module has the misspelt Kind",
+			script: func(s *script) time.Time { return s.clock },
+			ref:    v1alpha1.StoreRef{Kind: "VaultKB"},
+			want:   want{Wait: 25 * time.Second},
+		},
+		"MisspeltServed": {
+			reason: "a Kind that differs in one letter can be one of a running module",
+			script: func(s *script) time.Time { s.after(10*time.Second, member("acme", "VaultKB")); return s.clock },
+			ref:    v1alpha1.StoreRef{Kind: "VaultKB"},
+		},
+		"Part": {
+			reason: "a Kind that contains a known one may be that of a module that starts",
+			script: func(s *script) time.Time { s.after(time.Minute); return s.clock },
+			ref:    v1alpha1.StoreRef{Kind: "VaultKVTransit"},
+			want:   want{Wait: 25 * time.Second},
+		},
+		"Known": {
+			reason: "the module of a known Kind may be starting",
+			script: func(s *script) time.Time { s.after(time.Minute); return s.clock },
+			ref:    v1alpha1.StoreRef{Kind: "VaultKV"},
+			want:   want{Wait: 25 * time.Second},
+		},
 		"Renewed": {
 			reason: "a Lease that is renewed never lapses",
 			script: func(s *script) time.Time { s.renewed(aws); s.after(time.Hour, aws); return s.clock.Add(-time.Hour) },
@@ -282,6 +317,7 @@ func TestMissing(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s, ref := newScript(), tc.ref
+			s.catalog = Catalog{{Group: "vault.direct-secrets.io", Kind: "VaultKV"}: "vault"}
 			if ref.Kind == "" {
 				ref.Kind = "Store"
 			}

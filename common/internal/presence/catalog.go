@@ -86,9 +86,18 @@ func (c Catalog) hint(ref *v1alpha1.StoreRef) string {
 	return fmt.Sprintf("no running module serves %s; correct the kind, or install the module that has this Kind", ref.Kind)
 }
 
+// misspelt reports whether a reference without a group has a Kind that is not in the catalog, and that differs from one that is in
+// one letter, in case or in a plural.
+func (c Catalog) misspelt(ref *v1alpha1.StoreRef) bool {
+	kind := strings.TrimPrefix(ref.Kind, twin)
+	if ref.APIVersion != "" || slices.ContainsFunc(c.kinds(), func(k schema.GroupKind) bool { return k.Kind == kind }) {
+		return false
+	}
+	return slices.ContainsFunc(c.similar(kind), func(k string) bool { return fold(k) == fold(kind) || near(fold(k), fold(kind)) })
+}
+
 // similar returns the Kinds that a misspelt Kind may mean: they differ in case, in a plural, in one letter, or one contains the other.
 func (c Catalog) similar(kind string) (all []string) {
-	fold := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "s", "") }
 	for _, k := range c.kinds() {
 		a, b := fold(kind), fold(k.Kind)
 		if len(a) > 3 && (strings.Contains(a, b) || strings.Contains(b, a) || near(a, b)) {
@@ -97,6 +106,9 @@ func (c Catalog) similar(kind string) (all []string) {
 	}
 	return all
 }
+
+// fold returns a Kind without differences in case and in plurals.
+func fold(kind string) string { return strings.ReplaceAll(strings.ToLower(kind), "s", "") }
 
 // near reports whether two texts differ in one letter: another one, one too many, or two that are exchanged.
 func near(a, b string) bool {
