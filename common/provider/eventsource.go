@@ -145,15 +145,26 @@ func (k Kind) WithAnswers(text string) Kind {
 	return k
 }
 
-// Answers returns the text for the condition of an object that works.
-func (k Kind) Answers() string {
+// Answers returns the text for the condition of an object that works: what its Check proves. l is nil if the object was not
+// connected, because each namespace has its own login.
+func (k Kind) Answers(l *Link) string {
 	switch {
+	case l == nil:
+		return "the spec is valid; each namespace has its own login, which is checked when it is used"
+	case l.receivesNothing():
+		return "the spec is valid"
 	case k.answers != "":
 		return k.answers
+	case !l.Can(CapabilityCheck) && k.Generator:
+		return "the spec is valid; nothing else is checked until values are generated"
+	case !l.Can(CapabilityCheck):
+		return "the spec is valid; this Kind has no check of its server"
 	case k.EventSource:
-		return "the queue answers"
+		return "the queue answers and accepts the login"
+	case k.Generator:
+		return "the service answers and accepts the login"
 	}
-	return "the store answers"
+	return "the store answers and accepts the login"
 }
 
 // Receive waits for messages. Its result is also that of the next Check.

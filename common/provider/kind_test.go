@@ -115,3 +115,48 @@ func TestKindConnect(t *testing.T) {
 		})
 	}
 }
+
+// TestKindAnswers compares the text for an object that works with what its Check proves.
+func TestKindAnswers(t *testing.T) {
+	server := fake.NewServer()
+	server.Backend("main")
+	server.Backend("plain", fake.ReadOnly())
+	store := func(backend string) provider.Object {
+		return &v1alpha1.FakeStore{Spec: v1alpha1.FakeStoreSpec{Backend: backend}}
+	}
+	source := &v1alpha1.FakeEventSource{Spec: v1alpha1.FakeEventSourceSpec{Backend: "main"}}
+	generator := &v1alpha1.FakeGenerator{Spec: v1alpha1.FakeGeneratorSpec{Backend: "main"}}
+	making := provider.GeneratorKindOf(func(context.Context, *v1alpha1.FakeGenerator, provider.Credentials) (provider.Generator, error) {
+		return maker(nil), nil
+	})
+	stores, generators, sources := server.Kinds()[0], server.GeneratorKinds()[0], server.EventSourceKinds()[0]
+	cases := map[string]struct {
+		reason string
+		kind   provider.Kind
+		object provider.Object
+		want   string
+	}{
+		"Store":           {"Check proves address and login.", stores, store("main"), "the store answers and accepts the login"},
+		"StoreNoCheck":    {"A store without Check is not asked.", stores, store("plain"), "the spec is valid; this Kind has no check of its server"},
+		"Generator":       {"Check proves address and login.", generators, generator, "the service answers and accepts the login"},
+		"GeneratorNoCall": {"A generator without Check is not asked.", making, generator, "the spec is valid; nothing else is checked until values are generated"},
+		"SourceNoCheck":   {"An event source without Check is not asked.", sources, source, "the spec is valid; this Kind has no check of its server"},
+		"SourceHeldBack":  {"Without remote changes nothing is received.", sources.WithoutRemoteChanges(), source, "the spec is valid"},
+		"OwnText":         {"A Kind can have its own text.", sources.WithAnswers("requests are accepted"), source, "requests are accepted"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l, err := fake.Connect(t.Context(), tc.kind, tc.object, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, tc.kind.Answers(l)); diff != "" {
+				t.Errorf("%s\nAnswers(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+	const each = "the spec is valid; each namespace has its own login, which is checked when it is used"
+	if diff := cmp.Diff(each, stores.Answers(nil)); diff != "" {
+		t.Errorf("Answers() of a store with a login of each namespace: -want, +got:\n%s", diff)
+	}
+}

@@ -98,7 +98,7 @@ spec: {storeRef: {kind: AWSSecretsManager, name: prod}, data: [{secretKey: a, re
 	prod = `
 kind: AWSSecretsManager
 metadata: {name: prod}
-status: {conditions: [{type: Ready, status: "True", reason: Valid, message: the store answers}]}
+status: {conditions: [{type: Ready, status: "True", reason: Valid, message: the store answers and accepts the login}]}
 `
 )
 

@@ -313,7 +313,7 @@ func TestNoRemoteChanges(t *testing.T) {
 	e.WantReady("db", v1alpha1.ReasonSecretSynced)
 	e.Backend.Queue.Changed("", "db")
 	c := e.Want(source(e, "events"), v1alpha1.ReasonStoreValid)
-	if want := "the queue answers; the operator runs with --no-remote-changes, so it receives no messages"; c.Message != want {
+	if want := "the spec is valid; the operator runs with --no-remote-changes, so it receives no messages"; c.Message != want {
 		t.Errorf("the message of Ready is %q, want %q", c.Message, want)
 	}
 	if n := e.Backend.Queue.Left(); n != 1 {

@@ -274,7 +274,7 @@ func TestUnknownClass(t *testing.T) {
 	c.Stores(operator.WithFlags(func(f *operator.Flags) { f.ControllerClass = "blue" }))
 	c.WantReady("db", v1alpha1.ReasonSecretSynced)
 	c.WantPushed("push", v1alpha1.ReasonSecretSynced)
-	want = []metav1.Condition{{Type: "Ready", Status: "True", Reason: v1alpha1.ReasonStoreValid, Message: "the store answers", ObservedGeneration: 1}}
+	want = []metav1.Condition{{Type: "Ready", Status: "True", Reason: v1alpha1.ReasonStoreValid, Message: "the store answers and accepts the login", ObservedGeneration: 1}}
 	if diff := cmp.Diff(want, read()); diff != "" {
 		t.Errorf("conditions of the store, served: -want, +got:\n%s", diff)
 	}

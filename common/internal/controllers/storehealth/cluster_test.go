@@ -67,7 +67,7 @@ func TestFailureIsAnEvent(t *testing.T) {
 	e.WantEvent(e.Name, v1alpha1.ReasonStoreAuthFailed, "the backend rejects the password")
 	e.Backend.SetPassword("")
 	e.WantStore(e.Name, v1alpha1.ReasonStoreValid)
-	e.WantEvent(e.Name, v1alpha1.ReasonStoreValid, "the store answers")
+	e.WantEvent(e.Name, v1alpha1.ReasonStoreValid, "the store answers and accepts the login")
 }
 
 // TestWarnings has a check that succeeds with a warning. The store is valid, its condition has the warning, and each warning causes one Event.
@@ -83,7 +83,7 @@ func TestWarnings(t *testing.T) {
 		return ""
 	})
 	e.WantEvent(e.Name, "StoreWarning", "the token ends soon")
-	if c := e.WantStore(e.Name, v1alpha1.ReasonStoreValid); c.Message != "the store answers; the token ends soon" {
+	if c := e.WantStore(e.Name, v1alpha1.ReasonStoreValid); c.Message != "the store answers and accepts the login; the token ends soon" {
 		t.Errorf("the condition has the message %q", c.Message)
 	}
 }

@@ -105,7 +105,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		warnings = append(warnings, w)
 	}
 	r.warn(s, known, warnings)
-	known.answers = r.kind.Answers()
+	known.answers = c.answers
 	conclude(next, s.GetGeneration(), known, failure)
 	state := metrics.Of(next.Conditions, s.GetCreationTimestamp().Time)
 	r.ledger.Set(req.NamespacedName, state)
@@ -132,7 +132,9 @@ func checkSpec(spec *v1alpha1.SourceSpec) (time.Duration, error) {
 // checked is the result of a check of a store.
 type checked struct {
 	capabilities []string
-	failure      error
+	// answers is the text for a store that works.
+	answers string
+	failure error
 	// interval is the time until the next check.
 	interval time.Duration
 }
@@ -149,10 +151,11 @@ func (r *Reconciler) check(ctx context.Context, s provider.Object) (checked, err
 		ctx, cancel := context.WithTimeout(ctx, r.opts.CallTimeout)
 		defer cancel()
 		// The code of the provider might not return when ctx ends.
-		capabilities, err := dispatch.Within(ctx, func() ([]string, error) { return r.ask(ctx, s) })
-		if capabilities != nil {
-			c.capabilities = capabilities
+		l, err := dispatch.Within(ctx, func() (*provider.Link, error) { return r.ask(ctx, s) })
+		if l != nil {
+			c.capabilities = l.Capabilities()
 		}
+		c.answers = r.kind.Answers(l)
 		return err
 	})
 	if errors.Is(c.failure, kit.ErrParked) || errors.Is(c.failure, kit.ErrInterrupted) {
@@ -161,8 +164,8 @@ func (r *Reconciler) check(ctx context.Context, s provider.Object) (checked, err
 	return c, nil
 }
 
-// ask connects to the store and checks it. It returns the capabilities of the store; nil if they are not known.
-func (r *Reconciler) ask(ctx context.Context, s provider.Object) ([]string, error) {
+// ask connects to the store and checks it. It returns the Link; nil if there is none.
+func (r *Reconciler) ask(ctx context.Context, s provider.Object) (*provider.Link, error) {
 	if c, ok := s.(provider.ClusterObject); ok {
 		if _, err := scope.New(c.ClusterStoreSpec()); err != nil {
 			return nil, err
@@ -171,14 +174,14 @@ func (r *Reconciler) ask(ctx context.Context, s provider.Object) ([]string, erro
 			return nil, nil // Each namespace has its own credentials, so there is no login to check.
 		}
 	}
-	c, err := r.connect(ctx, s)
+	l, err := r.connect(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	if err := r.checkNamed(ctx, s); err != nil {
 		return nil, err
 	}
-	return c.Capabilities(), c.Check(ctx)
+	return l, l.Check(ctx)
 }
 
 // A receiver names the stores whose events it receives.

@@ -42,7 +42,7 @@ func TestConclude(t *testing.T) {
 		// Others holds the types of the other conditions that are True.
 		Others string
 	}
-	valid := want{"True", "Valid", "the store answers", ""}
+	valid := want{"True", "Valid", "the store answers and accepts the login", ""}
 	cases := map[string]struct {
 		reason  string
 		answers []error
@@ -67,7 +67,7 @@ func TestConclude(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			st, known := &v1alpha1.StoreStatus{}, &validated{answers: "the store answers"}
+			st, known := &v1alpha1.StoreStatus{}, &validated{answers: "the store answers and accepts the login"}
 			for _, a := range tc.answers {
 				conclude(st, 3, known, a)
 			}
@@ -88,7 +88,7 @@ func TestConclude(t *testing.T) {
 
 // TestConcludeNewSpec changes the spec of a valid store.
 func TestConcludeNewSpec(t *testing.T) {
-	st, known := &v1alpha1.StoreStatus{}, &validated{answers: "the store answers"}
+	st, known := &v1alpha1.StoreStatus{}, &validated{answers: "the store answers and accepts the login"}
 	conclude(st, 1, known, nil)
 	conclude(st, 2, known, answer(provider.Unavailable))
 	if c := st.Conditions[0]; c.Status != metav1.ConditionUnknown || st.ObservedGeneration != 2 {
