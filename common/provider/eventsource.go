@@ -53,6 +53,8 @@ type Message struct {
 	Sent time.Time
 	// Events are the changes that the message reports.
 	Events []Event
+	// Matched reports for each of Events whether an object uses the secret. It is set for Ack only.
+	Matched []bool
 	// Malformed is why the message is not known to report a change; empty if it does. It must not quote the message.
 	Malformed string
 }

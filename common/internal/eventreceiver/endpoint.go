@@ -60,7 +60,7 @@ type endpoint struct {
 	seen  map[signature]time.Time
 	swept time.Time
 	// waiting are the requests that wait for Done, by receipt.
-	waiting  map[string]chan struct{}
+	waiting  map[string]chan int
 	receipts int
 }
 
@@ -83,7 +83,7 @@ func (s *Endpoints) Open(path string, key []byte) *Endpoint {
 	if at == nil {
 		at = &endpoint{
 			reports: make(chan Report, queued), limiter: rate.NewLimiter(perSecond, burst), closed: make(chan struct{}),
-			seen: map[signature]time.Time{}, waiting: map[string]chan struct{}{},
+			seen: map[signature]time.Time{}, waiting: map[string]chan int{},
 		}
 		if s.byPath == nil {
 			s.byPath = map[string]*endpoint{}
@@ -159,12 +159,12 @@ func (e *Endpoint) Receive(ctx context.Context, n int) (all []Report) {
 	return all
 }
 
-// Done completes the request of a report.
-func (e *Endpoint) Done(receipt string) {
+// Done completes the request of a report. matched is the number of its keys that objects use.
+func (e *Endpoint) Done(receipt string, matched int) {
 	e.at.mu.Lock()
 	defer e.at.mu.Unlock()
 	if w := e.at.waiting[receipt]; w != nil {
-		close(w)
+		w <- matched // Its only value, so there is room.
 		delete(e.at.waiting, receipt)
 	}
 }
@@ -174,8 +174,8 @@ type pending struct {
 	Report
 
 	at *endpoint
-	// done is closed by Done.
-	done chan struct{}
+	// done gets the value of Done.
+	done chan int
 }
 
 // admit queues a report whose signature is right and valid until a time, or returns the status of the refusal.
@@ -198,7 +198,7 @@ func (e *endpoint) admit(r Report, of signature, until time.Time) (p pending, re
 	e.receipts++
 	r.Receipt = strconv.Itoa(e.receipts)
 	e.seen[of] = until
-	p = pending{r, e, make(chan struct{})}
+	p = pending{r, e, make(chan int, 1)}
 	if !r.Malformed {
 		e.waiting[r.Receipt] = p.done
 	}

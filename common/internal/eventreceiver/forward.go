@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net"
@@ -91,36 +92,36 @@ func sameKey(certDir string) *tls.Config {
 	}
 }
 
-// forward sends a request with its body to the leader, and returns the status of the answer. It is 503 without a leader that answers.
-func (f *Forwarder) forward(r *http.Request, body []byte) int {
+// forward sends a request with its body to the leader, and returns its answer. It is 503 without a leader that answers.
+func (f *Forwarder) forward(r *http.Request, body []byte) (status int, matches *Matches) {
 	select {
 	case f.slots <- struct{}{}:
 		defer func() { <-f.slots }()
 	default:
-		return http.StatusTooManyRequests
+		return http.StatusTooManyRequests, nil
 	}
-	status, err := f.send(r, body)
+	status, matches, err := f.send(r, body)
 	if err != nil && r.Context().Err() == nil {
 		f.sometimes.Do(func() {
 			f.log.Warn("cannot forward a request about events to the leader; the sender got 503", "error", err)
 		})
 	}
 	if !slices.Contains(passed, status) {
-		return http.StatusServiceUnavailable
+		return http.StatusServiceUnavailable, nil
 	}
-	return status
+	return status, matches
 }
 
-// send sends a request with its body to the leader. It follows no redirects.
-func (f *Forwarder) send(r *http.Request, body []byte) (status int, err error) {
+// send sends a request with its body to the leader. It follows no redirects. Of the content of the answer, only Matches are used.
+func (f *Forwarder) send(r *http.Request, body []byte) (status int, matches *Matches, err error) {
 	leader, err := f.leader(r.Context())
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	to := url.URL{Scheme: f.scheme, Host: leader.String(), Path: r.URL.Path}
 	out, err := http.NewRequestWithContext(r.Context(), r.Method, to.String(), bytes.NewReader(body))
 	if err != nil {
-		return 0, errors.New("the request cannot be forwarded") // The error would have the path.
+		return 0, nil, errors.New("the request cannot be forwarded") // The error would have the path.
 	}
 	out.Header.Set(ForwardedHeader, "true")
 	for _, name := range forwarded {
@@ -130,8 +131,11 @@ func (f *Forwarder) send(r *http.Request, body []byte) (status int, err error) {
 	}
 	answer, err := f.transport.RoundTrip(out)
 	if err != nil {
-		return 0, errors.Wrapf(err, "no answer from %s", leader)
+		return 0, nil, errors.Wrapf(err, "no answer from %s", leader)
 	}
-	_, _ = io.CopyN(io.Discard, answer.Body, maxHeader) // The connection can be used again then.
-	return answer.StatusCode, errors.Wrap(answer.Body.Close(), "cannot close the answer")
+	content, _ := io.ReadAll(io.LimitReader(answer.Body, maxHeader)) // The connection can be used again then.
+	if answer.StatusCode == http.StatusOK && json.Unmarshal(content, &matches) != nil {
+		matches = nil // The leader is an earlier version.
+	}
+	return answer.StatusCode, matches, errors.Wrap(answer.Body.Close(), "cannot close the answer")
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"io"
 	"net/http"
 	"strconv"
@@ -32,7 +33,14 @@ const (
 	all = 500
 )
 
-// A Handler answers requests with a status, and with no content. An unknown path is answered like a wrong signature, after the same
+// Matches are the content of the answer to a request whose refreshes have ended.
+type Matches struct {
+	// Matched is the number of keys that objects use, and Keys that of all keys of the request.
+	Matched int `json:"matched"`
+	Keys    int `json:"keys"`
+}
+
+// A Handler answers requests with a status, and with Matches or no content. An unknown path is answered like a wrong signature, after the same
 // work.
 type Handler struct {
 	*Endpoints
@@ -67,55 +75,60 @@ var refusals = map[int]string{
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	status := h.status(r)
+	status, matches := h.handle(r)
 	if reason := refusals[status]; reason != "" && h.Refused != nil {
 		h.Refused(r.URL.Path, reason)
 	}
-	if status != http.StatusBadRequest {
+	switch {
+	case status == http.StatusBadRequest:
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.WriteHeader(status)
-		return
+		_, _ = io.WriteString(w, expected) // The sender can have closed the connection.
+	case matches != nil:
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(matches)
+	default:
+		w.WriteHeader(status)
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = io.WriteString(w, expected) // The sender can have closed the connection.
 }
 
-// status handles a request, and returns the status of the answer.
-func (h *Handler) status(r *http.Request) int {
+// handle handles a request, and returns the status of the answer, and its content if the refreshes have ended.
+func (h *Handler) handle(r *http.Request) (status int, matches *Matches) {
 	if !h.Ready.Load() {
 		return h.forward(r)
 	}
 	p, refused := h.accept(r)
 	switch {
 	case refused != 0:
-		return refused
+		return refused, nil
 	case p.Malformed:
-		return http.StatusBadRequest
+		return http.StatusBadRequest, nil
 	}
 	defer p.at.forget(p.Receipt)
 	late := time.NewTimer(h.within)
 	defer late.Stop()
 	select {
-	case <-p.done:
-		return http.StatusOK
+	case n := <-p.done:
+		return http.StatusOK, &Matches{n, len(p.Keys)}
 	case <-late.C:
-		return http.StatusAccepted
+		return http.StatusAccepted, nil
 	case <-p.at.closed:
-		return http.StatusServiceUnavailable
+		return http.StatusServiceUnavailable, nil
 	case <-r.Context().Done(): // The server stops, or the sender has closed the connection.
-		return http.StatusServiceUnavailable
+		return http.StatusServiceUnavailable, nil
 	}
 }
 
-// forward passes a request within the limits on to the leader, and returns the status of the answer.
-func (h *Handler) forward(r *http.Request) int {
+// forward passes a request within the limits on to the leader, and returns its answer.
+func (h *Handler) forward(r *http.Request) (status int, matches *Matches) {
 	if h.Forwarder == nil || r.Header.Get(ForwardedHeader) != "" { // The other replica takes this one for the leader.
-		return http.StatusServiceUnavailable
+		return http.StatusServiceUnavailable, nil
 	}
 	body, release, refused := h.read(r)
 	release()
 	if refused != 0 {
-		return refused
+		return refused, nil
 	}
 	return h.Forwarder.forward(r, body)
 }

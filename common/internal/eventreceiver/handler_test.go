@@ -44,7 +44,7 @@ func acknowledge(t *testing.T, e *Endpoint) (got func() []Report) {
 				mu.Lock()
 				all = append(all, Report{Keys: r.Keys, Malformed: r.Malformed})
 				mu.Unlock()
-				e.Done(r.Receipt)
+				e.Done(r.Receipt, len(r.Keys))
 			}
 		}
 	}()
@@ -64,6 +64,15 @@ func signed(to, body string, by []byte, at time.Time) *http.Request {
 	r.Header.Set(SignatureHeader, "sha256="+hex.EncodeToString(sum[:]))
 	return r
 }
+
+// status returns the status of the answer to a request.
+func (h *Handler) status(r *http.Request) int {
+	status, _ := h.handle(r)
+	return status
+}
+
+// accepted is the answer to a request with one key, which an object uses.
+const accepted = `200 map[Content-Type:[application/json]] {"matched":1,"keys":1}` + "\n"
 
 // answer returns the answer of a handler, without the date.
 func answer(h http.Handler, r *http.Request) string {
@@ -87,7 +96,7 @@ func TestRefusals(t *testing.T) {
 		with   *http.Request
 		want   string
 	}{
-		"Signed":         {"A signed request is accepted.", signed(path, body, key, time.Now()), "200 map[] "},
+		"Signed":         {"A signed request is accepted.", signed(path, body, key, time.Now()), accepted},
 		"OtherKey":       {"Another key is refused.", signed(path, body, []byte(long), time.Now()), refused},
 		"UnknownPath":    {"An unknown path is answered like another key.", signed("/events/shop/other", body, key, time.Now()), refused},
 		"KeyOfNone":      {"No key opens an unknown path.", signed("/events/shop/other", body, absent, time.Now()), refused},
@@ -101,7 +110,7 @@ func TestRefusals(t *testing.T) {
 		"OtherTime":      {"The timestamp is signed.", alter(func(r *http.Request) { r.Header.Set(TimestampHeader, strconv.FormatInt(time.Now().Unix()-1, 10)) }), refused},
 		"Old":            {"A timestamp of more than five minutes ago is refused.", signed(path, body, key, time.Now().Add(-tolerance-2*time.Second)), refused},
 		"Early":          {"A timestamp of more than five minutes ahead is refused.", signed(path, body, key, time.Now().Add(tolerance+2*time.Second)), refused},
-		"Recent":         {"A clock can be some minutes slow.", signed(path, body, key, time.Now().Add(-tolerance+time.Minute)), "200 map[] "},
+		"Recent":         {"A clock can be some minutes slow.", signed(path, body, key, time.Now().Add(-tolerance+time.Minute)), accepted},
 		"Large":          {"A body of more than 64 KiB is refused.", signed(path, strings.Repeat(" ", maxBody+1), key, time.Now()), tooLarge},
 		"LargeUnknown":   {"It is refused on unknown paths, too.", signed("/events/x/y", strings.Repeat(" ", maxBody+1), key, time.Now()), tooLarge},
 		"LargeChunked": {"It is refused without a length, too.", func() *http.Request {
@@ -281,7 +290,7 @@ func TestWait(t *testing.T) {
 		end    func(e *Endpoint, cancel func(), r Report)
 		want   int
 	}{
-		"Done":     {"The refreshes are written.", time.Hour, func(e *Endpoint, _ func(), r Report) { e.Done(r.Receipt); e.Done(r.Receipt) }, http.StatusOK},
+		"Done":     {"The refreshes are written.", time.Hour, func(e *Endpoint, _ func(), r Report) { e.Done(r.Receipt, 1); e.Done(r.Receipt, 1) }, http.StatusOK},
 		"Late":     {"The refreshes take longer.", time.Millisecond, func(*Endpoint, func(), Report) {}, http.StatusAccepted},
 		"Closed":   {"The path is closed.", time.Hour, func(e *Endpoint, _ func(), _ Report) { _ = e.Close() }, http.StatusServiceUnavailable},
 		"Stopping": {"The server stops.", time.Hour, func(_ *Endpoint, cancel func(), _ Report) { cancel() }, http.StatusServiceUnavailable},

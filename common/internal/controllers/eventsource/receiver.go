@@ -2,6 +2,7 @@ package eventsource
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,8 +56,7 @@ type delivery struct {
 	// received is when it was received, held when its delivery again was last put off.
 	received, held time.Time
 	// left is the number of changes, and of walks over stores, that have not ended.
-	left    atomic.Int64
-	matched atomic.Bool
+	left atomic.Int64
 }
 
 // run receives messages until ctx ends.
@@ -112,6 +112,7 @@ func (rc *receiver) full() bool {
 // handle wakes the objects that a message is about. The message is removed from the queue when the last of their walks has ended.
 func (rc *receiver) handle(ctx context.Context, m provider.Message, v *view) {
 	now := time.Now()
+	m.Matched = make([]bool, len(m.Events))
 	d := &delivery{message: m, received: now, held: now}
 	d.left.Store(1)
 	rc.mu.Lock()
@@ -131,16 +132,18 @@ func (rc *receiver) handle(ctx context.Context, m provider.Message, v *view) {
 	for i := range m.Events {
 		v.match(ctx, &m.Events[i], now, func() (done func(matched bool)) {
 			d.left.Add(1)
-			return func(matched bool) { rc.end(d, matched) }
+			return func(matched bool) { rc.end(d, i, matched) }
 		})
 	}
-	rc.end(d, false)
+	rc.end(d, 0, false)
 }
 
-// end ends one part of the handling of a message.
-func (rc *receiver) end(d *delivery, matched bool) {
+// end ends one part of the handling of an event of a message.
+func (rc *receiver) end(d *delivery, event int, matched bool) {
 	if matched {
-		d.matched.Store(true)
+		rc.mu.Lock()
+		d.message.Matched[event] = true
+		rc.mu.Unlock()
 	}
 	if d.left.Add(-1) > 0 {
 		return
@@ -148,7 +151,7 @@ func (rc *receiver) end(d *delivery, matched bool) {
 	rc.mu.Lock()
 	_, isOpen := rc.open[d.message.Receipt]
 	delete(rc.open, d.message.Receipt)
-	if d.matched.Load() {
+	if slices.Contains(d.message.Matched, true) {
 		rc.counted.MatchedEvents++
 		matchedEvents.WithLabelValues(rc.kind.GoName()).Inc()
 		if !d.message.Sent.IsZero() {

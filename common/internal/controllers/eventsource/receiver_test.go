@@ -5,7 +5,9 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -37,20 +39,27 @@ func receiver(e *testenv.Env, stores ...v1alpha1.EventStoreRef) *v1alpha1.EventR
 
 // post sends a signed request, and returns the status of the answer.
 func post(ctx context.Context, url, body string) (int, error) {
+	status, _, err := exchange(ctx, url, body)
+	return status, err
+}
+
+// exchange sends a signed request, and returns the status and the content of the answer.
+func exchange(ctx context.Context, url, body string) (status int, content string, err error) {
 	stamp := strconv.FormatInt(time.Now().Unix(), 10)
 	sum := hmac.New(sha256.New, []byte(signingKey))
 	sum.Write([]byte(stamp + "." + body))
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	r.Header.Set("X-Direct-Secrets-Timestamp", stamp)
 	r.Header.Set("X-Direct-Secrets-Signature", "sha256="+hex.EncodeToString(sum.Sum(nil)))
 	a, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
-	return a.StatusCode, a.Body.Close()
+	all, err := io.ReadAll(a.Body)
+	return a.StatusCode, string(all), errors.Join(err, a.Body.Close())
 }
 
 // wantStatus sends a request with a key, and checks the status of the answer.
@@ -107,6 +116,32 @@ func TestReceiver(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// TestReceiverMatches sends requests with keys that objects use, and with others.
+func TestReceiverMatches(t *testing.T) {
+	set, url := testenv.Receiving(t)
+	e := testenv.New(t, set)
+	e.Create(e.Store("other", "main"))
+	for name, store := range map[string]string{"a": "store", "b": "store", "c": "other"} {
+		e.Backend.Put(name, []byte("value"))
+		e.Create(e.ExternalSecret(name, seldom, func(es *v1alpha1.ExternalSecret) {
+			es.Spec.StoreRef.Name, es.Spec.Data[0].RemoteRef.Key = store, name
+		}))
+		e.WantReady(name, v1alpha1.ReasonSecretSynced)
+	}
+	e.Create(receiver(e, v1alpha1.EventStoreRef{Kind: "FakeStore", Name: "store"}))
+	e.Want(&v1alpha1.EventReceiver{ObjectMeta: e.Meta("ci")}, v1alpha1.ReasonStoreValid)
+	for _, tc := range []struct{ reason, keys, want string }{
+		{"A key that is misspelt is seen.", `"a","typo"`, `{"matched":1,"keys":2}`},
+		{"A key counts once.", `"a","b","b"`, `{"matched":2,"keys":2}`},
+		{"An object of a store that the receiver does not name is not reached.", `"c"`, `{"matched":0,"keys":1}`},
+	} {
+		status, content, err := exchange(e.Ctx, url+e.NS+"/ci", `{"keys":[`+tc.keys+`]}`)
+		if diff := cmp.Diff(tc.want+"\n", content); diff != "" || status != http.StatusOK || err != nil {
+			t.Errorf("%s\nstatus %d, %v; content: -want, +got:\n%s", tc.reason, status, err, diff)
+		}
+	}
 }
 
 // TestReceiverAbsentStore names a store that does not exist yet.
