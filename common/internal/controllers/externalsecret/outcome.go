@@ -21,6 +21,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
+	"github.com/direct-secrets/direct-secrets/common/internal/windows"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -125,7 +126,7 @@ func (r *Reconciler) end(ctx context.Context, s *subject, o *outcome) (reconcile
 		return queue.Soon(), nil
 	case o.verdict == nil:
 		s.next = s.seen.DeepCopy()
-		s.next.NextWindowTime = s.state.hold.Time()
+		recordHold(s.next, s.state.hold)
 		return queue.Later(o.wait), r.patch(ctx, s)
 	}
 	wait := o.wait
@@ -137,7 +138,8 @@ func (r *Reconciler) end(ctx context.Context, s *subject, o *outcome) (reconcile
 	}
 	r.watchTarget(s, o)
 	conclude(s.next, s.es.Generation, *o.verdict)
-	s.next.AttemptedRefreshRequest, s.next.NextWindowTime = s.answered(), s.state.hold.Time()
+	s.next.AttemptedRefreshRequest = s.answered()
+	recordHold(s.next, s.state.hold)
 	metrics.Synced("ExternalSecret", o.verdict.Reason)
 	switch err := r.patch(ctx, s); {
 	case errors.Is(err, status.ErrOvertaken):
@@ -256,10 +258,19 @@ func conclude(st *v1alpha1.ExternalSecretStatus, generation int64, v status.Verd
 	status.Conclude(&st.Conditions, generation, v)
 }
 
+// recordHold writes into a status when the sync windows let the next read pass. A read that waits for an opening that is not known
+// has no time.
+func recordHold(st *v1alpha1.ExternalSecretStatus, h windows.Hold) {
+	st.NextWindowTime = h.Time()
+	if h.Holds() && st.NextRefreshTime != nil {
+		st.NextRefreshTime = h.Time()
+	}
+}
+
 // refreshed records a successful refresh. The times are written only with another change or as a heartbeat, so that a
-// refresh without changes writes nothing.
+// refresh without changes writes nothing. A refresh that has waited for a sync window changes the status in any case.
 func refreshed(st *v1alpha1.ExternalSecretStatus, before *v1alpha1.ExternalSecretStatus, now, next time.Time) {
-	if !policy.Beats(timeOf(before.RefreshTime), now) && equality.Semantic.DeepEqual(st, before) {
+	if before.NextWindowTime == nil && !policy.Beats(timeOf(before.RefreshTime), now) && equality.Semantic.DeepEqual(st, before) {
 		return
 	}
 	st.RefreshTime = &metav1.Time{Time: now.Truncate(time.Second)}

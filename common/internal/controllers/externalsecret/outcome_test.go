@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/windows"
 )
 
 var errBoom = errors.New("boom")
@@ -26,19 +27,24 @@ func TestRefreshed(t *testing.T) {
 		reason  string
 		last    *metav1.Time
 		changed bool
+		held    bool
 		next    time.Time
 		want    times
 	}{
-		"First":       {"The first success is recorded.", nil, false, next, times{&whole, &nextWhole}},
-		"NothingNew":  {"A refresh that finds nothing new writes nothing.", ago(9*time.Minute + 59*time.Second), false, next, times{ago(9*time.Minute + 59*time.Second), was}},
-		"Heartbeat":   {"After ten minutes a refresh writes a heartbeat.", ago(10 * time.Minute), false, next, times{&whole, &nextWhole}},
-		"Ahead":       {"A time in the future is corrected.", ago(-time.Hour), false, next, times{&whole, &nextWhole}},
-		"WithChange":  {"A status that changes anyway gets the new times.", ago(time.Minute), true, next, times{&whole, &nextWhole}},
-		"NotPeriodic": {"Without an interval there is no next refresh time.", ago(time.Hour), false, time.Time{}, times{&whole, nil}},
+		"First":       {"The first success is recorded.", nil, false, false, next, times{&whole, &nextWhole}},
+		"NothingNew":  {"A refresh that finds nothing new writes nothing.", ago(9*time.Minute + 59*time.Second), false, false, next, times{ago(9*time.Minute + 59*time.Second), was}},
+		"Heartbeat":   {"After ten minutes a refresh writes a heartbeat.", ago(10 * time.Minute), false, false, next, times{&whole, &nextWhole}},
+		"Ahead":       {"A time in the future is corrected.", ago(-time.Hour), false, false, next, times{&whole, &nextWhole}},
+		"WithChange":  {"A status that changes anyway gets the new times.", ago(time.Minute), true, false, next, times{&whole, &nextWhole}},
+		"Held":        {"A refresh that has waited for a sync window writes the times.", ago(time.Minute), false, true, next, times{&whole, &nextWhole}},
+		"NotPeriodic": {"Without an interval there is no next refresh time.", ago(time.Hour), false, false, time.Time{}, times{&whole, nil}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			before := &v1alpha1.ExternalSecretStatus{RefreshTime: tc.last, NextRefreshTime: was, ObservedGeneration: 1}
+			if tc.held {
+				before.NextWindowTime = was
+			}
 			st := before.DeepCopy()
 			if tc.changed {
 				st.ObservedGeneration = 2
@@ -46,6 +52,35 @@ func TestRefreshed(t *testing.T) {
 			refreshed(st, before, now, tc.next)
 			if diff := cmp.Diff(tc.want, times{st.RefreshTime, st.NextRefreshTime}); diff != "" {
 				t.Errorf("\n%s\nrefreshed(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestRecordHold records until when the sync windows hold back a read.
+func TestRecordHold(t *testing.T) {
+	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(d)} }
+	held := windows.Hold{Opens: now.Add(time.Hour), Resume: now.Add(time.Hour + time.Second)}
+	type times struct{ Next, Window *metav1.Time }
+	cases := map[string]struct {
+		reason string
+		next   *metav1.Time
+		hold   windows.Hold
+		want   times
+	}{
+		"Overdue":     {"The read that was due is made when the window opens.", at(-time.Minute), held, times{at(time.Hour), at(time.Hour)}},
+		"Event":       {"So is one that an event has caused before the next periodic one.", at(2 * time.Hour), held, times{at(time.Hour), at(time.Hour)}},
+		"Open":        {"Nothing is held back.", at(time.Minute), windows.Hold{}, times{at(time.Minute), nil}},
+		"NotPeriodic": {"An object that is not read again gets no time.", nil, held, times{nil, at(time.Hour)}},
+		"NoOpening":   {"It is not known when the window opens.", at(-time.Minute), windows.Hold{Resume: now.Add(time.Hour)}, times{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			st := &v1alpha1.ExternalSecretStatus{NextRefreshTime: tc.next, NextWindowTime: at(-time.Hour)}
+			recordHold(st, tc.hold)
+			if diff := cmp.Diff(tc.want, times{st.NextRefreshTime, st.NextWindowTime}); diff != "" {
+				t.Errorf("\n%s\nrecordHold(): -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package externalsecret_test
 
 import (
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -79,6 +80,9 @@ func TestSyncWindows(t *testing.T) {
 			s.triggerReconcile("db")
 			s.Eventually(func() string { return testenv.SameTime(s.opens, s.Get("db").Status.NextWindowTime) })
 			s.WaitForEvents()
+			if problem := testenv.SameTime(s.opens, s.Get("db").Status.NextRefreshTime); problem != "" {
+				t.Errorf("the time of the next read while the window is closed: %s", problem)
+			}
 			if got := s.Backend.ReadsOf("db"); got != reads {
 				t.Errorf("%d reads outside of the window, want none", got-reads)
 			}
@@ -92,7 +96,11 @@ func TestSyncWindows(t *testing.T) {
 				if diff := cmp.Diff(holds("value", "1"), s.dataOf("db")); diff != "" {
 					return tc.reason + "\nthe Secret: -want, +got:\n" + diff
 				}
-				return testenv.SameTime(time.Time{}, s.Get("db").Status.NextWindowTime)
+				st := s.Get("db").Status
+				if st.NextRefreshTime == nil || !st.NextRefreshTime.After(time.Now().Add(time.Duration(s.ahead.Load()))) {
+					return fmt.Sprintf("the time of the next read is %s, want one in the future", st.NextRefreshTime)
+				}
+				return testenv.SameTime(time.Time{}, st.NextWindowTime)
 			})
 			s.WantReady("db", v1alpha1.ReasonSecretSynced)
 		})
