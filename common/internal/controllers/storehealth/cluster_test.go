@@ -87,3 +87,23 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("the condition has the message %q", c.Message)
 	}
 }
+
+// TestUnasked has stores that are not asked. Their conditions say so.
+func TestUnasked(t *testing.T) {
+	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{ScopeSpec: v1alpha1.ScopeSpec{AuthenticationScope: v1alpha1.ScopeManifestNamespace}})
+	want := "the spec is valid; each namespace has its own login, which is checked when it is used"
+	if c := e.WantStore(e.Name, v1alpha1.ReasonStoreValid); c.Message != want {
+		t.Errorf("with a login of each namespace: the message is %q, want %q", c.Message, want)
+	}
+	e.Server.Backend("plain", fake.ReadOnly())
+	testenv.Update(e.Client, &fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: e.Name}}, func(s *fakev1.ClusterFakeStore) {
+		s.Spec.AuthenticationScope, s.Spec.Backend = "", "plain"
+	})
+	want = "the spec is valid; this Kind has no check of its server"
+	e.Eventually(func() string {
+		if c := e.WantStore(e.Name, v1alpha1.ReasonStoreValid); c.Message != want {
+			return "without a check: the message is " + c.Message
+		}
+		return ""
+	})
+}
