@@ -158,7 +158,7 @@ func (b *Board) missing(ref *v1alpha1.StoreRef, since time.Time, which func(*Mem
 		return false, b.timing.GracePeriod
 	}
 	at := later(since, b.sighted).Add(b.timing.GracePeriod)
-	if b.catalog.misspelt(ref) {
+	if len(b.catalog.misspelt(ref)) > 0 {
 		at = b.sighted // A module that has this Kind is not to be expected.
 	}
 	for _, s := range b.seen {

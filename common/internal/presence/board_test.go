@@ -128,6 +128,18 @@ func TestMissing(t *testing.T) {
 			ref:    v1alpha1.StoreRef{Kind: "vaultKVs"},
 			want:   want{Missing: true},
 		},
+		"MisspeltOfGroup": {
+			reason: "it is so with a group, too",
+			script: func(s *script) time.Time { s.after(10 * time.Second); return s.clock },
+			ref:    v1alpha1.StoreRef{APIVersion: "vault.direct-secrets.io/v1alpha1", Kind: "VaultKB"},
+			want:   want{Missing: true},
+		},
+		"OtherModule": {
+			reason: "a module of another group can have a Kind that differs in one letter",
+			script: func(s *script) time.Time { s.after(time.Minute); return s.clock },
+			ref:    v1alpha1.StoreRef{APIVersion: "acme.example.com/v1", Kind: "VaultKB"},
+			want:   want{Wait: 25 * time.Second},
+		},
 		"MisspeltUnseen": {
 			reason: "without its own Lease, an operator does not know whether a module has the misspelt Kind",
 			script: func(s *script) time.Time { return s.clock },

@@ -72,7 +72,10 @@ func (c Catalog) hint(ref *v1alpha1.StoreRef) string {
 			ofGroup = module
 		}
 	}
-	switch similar := c.similar(kind); {
+	cluster, similar, meant := strings.TrimSuffix(ref.Kind, kind), c.similar(kind), c.misspelt(ref)
+	switch {
+	case group != "" && len(meant) > 0:
+		return fmt.Sprintf("no running module serves %s of %s; did you mean %s? Otherwise install a version of %s that has this Kind", ref.Kind, group, cluster+strings.Join(meant, " or "+cluster), ofGroup)
 	case ofGroup != "":
 		return fmt.Sprintf("no running module serves %s of %s; correct the kind, or install a version of %s that has it", ref.Kind, group, ofGroup)
 	case group != "":
@@ -80,27 +83,37 @@ func (c Catalog) hint(ref *v1alpha1.StoreRef) string {
 	case kind == "SecretStore":
 		return ref.Kind + " is a Kind of External Secrets Operator; name the Kind of the store itself, such as AWSSecretsManager, or convert the manifests with dsctl migrate"
 	case len(similar) > 0:
-		cluster := strings.TrimSuffix(ref.Kind, kind)
 		return fmt.Sprintf("no running module serves %s; did you mean %s? Otherwise install the module that has this Kind", ref.Kind, cluster+strings.Join(similar, " or "+cluster))
 	}
 	return fmt.Sprintf("no running module serves %s; correct the kind, or install the module that has this Kind", ref.Kind)
 }
 
-// misspelt reports whether a reference without a group has a Kind that is not in the catalog, and that differs from one that is in
-// one letter, in case or in a plural.
-func (c Catalog) misspelt(ref *v1alpha1.StoreRef) bool {
+// misspelt returns the Kinds of the catalog from which the Kind of a reference differs in one letter, in case or in a plural; none if
+// the catalog has that Kind.
+func (c Catalog) misspelt(ref *v1alpha1.StoreRef) (all []string) {
+	group, _, _ := strings.Cut(ref.APIVersion, "/")
 	kind := strings.TrimPrefix(ref.Kind, twin)
-	if ref.APIVersion != "" || slices.ContainsFunc(c.kinds(), func(k schema.GroupKind) bool { return k.Kind == kind }) {
-		return false
+	for _, k := range c.kinds() {
+		a, b := fold(kind), fold(k.Kind)
+		switch {
+		case group != "" && group != k.Group || len(a) <= minFold:
+		case k.Kind == kind:
+			return nil
+		case a == b || near(a, b):
+			all = append(all, k.Kind)
+		}
 	}
-	return slices.ContainsFunc(c.similar(kind), func(k string) bool { return fold(k) == fold(kind) || near(fold(k), fold(kind)) })
+	return all
 }
+
+// minFold is the length of a folded Kind that has no similar ones.
+const minFold = 3
 
 // similar returns the Kinds that a misspelt Kind may mean: they differ in case, in a plural, in one letter, or one contains the other.
 func (c Catalog) similar(kind string) (all []string) {
 	for _, k := range c.kinds() {
 		a, b := fold(kind), fold(k.Kind)
-		if len(a) > 3 && (strings.Contains(a, b) || strings.Contains(b, a) || near(a, b)) {
+		if len(a) > minFold && (strings.Contains(a, b) || strings.Contains(b, a) || near(a, b)) {
 			all = append(all, k.Kind)
 		}
 	}

@@ -67,6 +67,10 @@ func TestHint(t *testing.T) {
 			"a letter is missing within the Kind", v1alpha1.StoreRef{Kind: "VultKV"},
 			"no running module serves VultKV; did you mean VaultKV? Otherwise install the module that has this Kind",
 		},
+		"OtherLetterOfGroup": {
+			"one letter is another one, and the group is named", v1alpha1.StoreRef{APIVersion: "vault.direct-secrets.io/v1", Kind: "ClusterVaultKB"},
+			"no running module serves ClusterVaultKB of vault.direct-secrets.io; did you mean ClusterVaultKV? Otherwise install a version of provider-vault that has this Kind",
+		},
 		"Part": {
 			"a part of a Kind is written", v1alpha1.StoreRef{Kind: "Vault"},
 			"no running module serves Vault; did you mean VaultKV? Otherwise install the module that has this Kind",
