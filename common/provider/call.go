@@ -158,7 +158,7 @@ func (l *Link) Find(ctx context.Context, q Query) iter.Seq2[Value, error] {
 // Check checks whether the Client, Generator or EventSource works. It returns nil for one that is not a Checker. An EventSource
 // whose last Receive has failed does not work.
 func (l *Link) Check(ctx context.Context) error {
-	if l.receivesNothing() {
+	if receivesNothing(l) {
 		return Warnings{"the operator runs with --no-remote-changes, so it receives no messages"}
 	}
 	if err := lastReceived(l); err != nil {
@@ -180,7 +180,7 @@ func (l *Link) Check(ctx context.Context) error {
 }
 
 // receivesNothing reports whether this is an EventSource of an operator that refuses remote changes, which include receiving.
-func (l *Link) receivesNothing() bool { return l.Can(CapabilityReceive) && l.refused != nil }
+func receivesNothing(l *Link) bool { return l.Can(CapabilityReceive) && l.refused != nil }
 
 // Close releases the resources of a Client or Generator, if it is an io.Closer.
 func Close(c any) error {

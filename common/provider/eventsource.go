@@ -153,7 +153,7 @@ func (k Kind) Answers(l *Link) string {
 	switch {
 	case l == nil:
 		return "the spec is valid; each namespace has its own login, which is checked when it is used"
-	case l.receivesNothing():
+	case receivesNothing(l):
 		return "the spec is valid"
 	case k.answers != "":
 		return k.answers
