@@ -8,7 +8,7 @@ import { base, docs, ref, repository, server, version } from './lib/site.mjs'
 
 export default defineConfig({
   title: 'direct-secrets',
-  description: 'A secrets operator for Kubernetes: each provider is an operator with a Kind of its own, and no SecretStore in between.',
+  description: 'Kubernetes Secrets from AWS, Azure, Google, Kubernetes, 1Password, Vault and OpenBao: each provider is an operator with a Kind of its own, and no SecretStore in between.',
   base,
   lang: 'en',
   cleanUrls: true,

@@ -13,6 +13,8 @@ import (
 type assistants struct {
 	tree   string
 	Groups []group
+	// Products are what the stores read, as in a sentence.
+	Products string
 }
 
 // Example returns the objects of the given Kinds in a tested example of a module.

@@ -7,49 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-
-	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 )
-
-// A list is a part of a page that names each module, or each Kind.
-type list struct {
-	page string
-	// around matches the list, and has two groups: the text before it and the text after it.
-	around *regexp.Regexp
-	text   func(modules []moduleKinds) string
-}
-
-// lists are the lists of modules and Kinds in pages that are otherwise written by hand.
-var lists = []list{
-	{"README.md", regexp.MustCompile(`(\| stores \| ).*(, \[cluster stores\])`), func(m []moduleKinds) string { return links(m, "docs", "providers") }},
-	{"README.md", regexp.MustCompile(`(\| generators \| \[overview\]\(docs/generators/index\.md\), ).*( \|\n)`), func(m []moduleKinds) string { return links(m, "docs", "generators") }},
-	{"README.md", regexp.MustCompile(`(\| events \| ).*(, \[EventReceiver\])`), func(m []moduleKinds) string { return links(m, "docs", "events") }},
-	{"docs/start/install.md", regexp.MustCompile(`(\| module \| Kinds \|\n\|---\|---\|\n)(?:\|.*\n)*()`), func(all []moduleKinds) string {
-		rows := ""
-		for _, m := range all {
-			rows += "| " + code(m.name) + " | " + links([]moduleKinds{m}, "..", "") + " |\n"
-		}
-		return rows
-	}},
-	{"docs/generators/index.md", regexp.MustCompile(`(\| Kind \| module \| generates \|\n\|---\|---\|---\|\n)(?:\|.*\n)*()`), func(all []moduleKinds) string {
-		rows := ""
-		for _, m := range all {
-			for _, k := range m.kinds {
-				if k.generates != "" {
-					rows += "| [" + k.kind + "](" + path.Base(k.page) + ") | " + code(m.name) + " | " + k.generates + " |\n"
-				}
-			}
-		}
-		return rows
-	}},
-	{"docs/operate/images.md", regexp.MustCompile(`(\nfor image in ).*(; do\n  crane copy)`), func(all []moduleKinds) string {
-		var names []string
-		for _, m := range all {
-			names = append(names, m.name+":"+m.version)
-		}
-		return strings.Join(names, " ")
-	}},
-}
 
 // moduleKinds are the namespaced Kinds of a module.
 type moduleKinds struct {
@@ -60,8 +18,11 @@ type moduleKinds struct {
 }
 
 // A kindPage is the page of a Kind, below docs; empty if there is none. A generator's page says in its first sentence what it
-// generates.
-type kindPage struct{ kind, page, generates string }
+// generates, and the title of a store's page the products that it reads.
+type kindPage struct {
+	kind, page, generates string
+	products              []string
+}
 
 // modulesOf groups the namespaced Kinds by module, without those of common.
 func modulesOf(tree string, kinds []*kind) ([]moduleKinds, error) {
@@ -93,7 +54,8 @@ func modulesOf(tree string, kinds []*kind) ([]moduleKinds, error) {
 var chartVersion = regexp.MustCompile(`(?m)^version: \S+`)
 
 var (
-	heading = regexp.MustCompile(`(?m)^# (\w+)(?: and Cluster\w+)?$`)
+	// heading matches a title such as "Azure Key Vault: AzureKeyVault and ClusterAzureKeyVault".
+	heading = regexp.MustCompile(`^# (?:(.+): )?(\w+)(?: and Cluster\w+)?\n`)
 	// generates matches the first sentence of a generator's page.
 	generates = regexp.MustCompile(`(?s)\n\nA generator of (.+?)\.\s`)
 )
@@ -113,10 +75,13 @@ func titled(docs string) (map[string]kindPage, error) {
 			}
 			if title := heading.FindSubmatch(text); title != nil {
 				page := kindPage{page: path.Join(folder, filepath.Base(file))}
+				if len(title[1]) > 0 {
+					page.products = strings.Split(string(title[1]), " and ")
+				}
 				if what := generates.FindSubmatch(text); what != nil {
 					page.generates = strings.Join(strings.Fields(string(what[1])), " ")
 				}
-				pages[string(title[1])] = page
+				pages[string(title[2])] = page
 			}
 		}
 	}
@@ -124,7 +89,7 @@ func titled(docs string) (map[string]kindPage, error) {
 }
 
 // links returns links to the pages of Kinds in a folder of docs, or in all folders if it is empty. A Kind without a page
-// is in the list of all folders only.
+// is in the list of all folders only, and a store is named by its products and its Kind.
 func links(all []moduleKinds, docs, folder string) string {
 	var out []string
 	for _, m := range all {
@@ -133,43 +98,17 @@ func links(all []moduleKinds, docs, folder string) string {
 			case k.page == "" && folder == "":
 				out = append(out, k.kind)
 			case k.page != "" && strings.HasPrefix(k.page, folder):
-				out = append(out, "["+k.kind+"]("+path.Join(docs, k.page)+")")
+				out = append(out, "["+k.kind+"]("+path.Join(docs, k.page)+")"+k.of())
 			}
 		}
 	}
 	return strings.Join(out, ", ")
 }
 
-// fill writes the lists into their pages.
-func fill(tree string, kinds []*kind) error {
-	modules, err := modulesOf(tree, kinds)
-	if err != nil {
-		return err
+// of returns the products of a store, in brackets.
+func (k kindPage) of() string {
+	if len(k.products) == 0 {
+		return ""
 	}
-	for _, l := range lists {
-		file := filepath.Join(tree, l.page)
-		text, err := os.ReadFile(file) //nolint:gosec // A file of the tree.
-		if err != nil {
-			return err
-		}
-		filled, err := l.in(string(text), modules)
-		if err != nil {
-			return err
-		}
-		if filled != string(text) {
-			if err := os.WriteFile(file, []byte(filled), 0o644); err != nil { //nolint:gosec // It is part of the tree, for all to read.
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// in returns a page with the list.
-func (l list) in(text string, modules []moduleKinds) (string, error) {
-	at := l.around.FindStringSubmatchIndex(text)
-	if at == nil {
-		return "", errors.Errorf("%s has no list that matches %s", l.page, l.around)
-	}
-	return text[:at[3]] + l.text(modules) + text[at[4]:], nil
+	return " (" + words(k.products) + ")"
 }

@@ -1,5 +1,6 @@
 // Command docs writes the generated pages of docs/reference: the fields of each Kind from the CRDs, and the
-// flags of the operators. It also writes the lists of modules and Kinds in other pages, and the text for AI assistants. Run it in the root of the tree. Its output depends only on the tree.
+// flags of the operators. It also writes the lists of modules, Kinds, products and tested versions in other pages, and the text
+// for AI assistants. Run it in the root of the tree. Its output depends only on the tree.
 package main
 
 import (
@@ -46,10 +47,14 @@ func run(tree string) error {
 	if err := write(filepath.Join(reference, "flags.md"), "flags.md.tmpl", flags()); err != nil {
 		return err
 	}
-	if err := write(filepath.Join(tree, "docs", "public", "llms.txt"), "llms.txt.tmpl", assistants{tree: tree, Groups: grouped(pages)}); err != nil {
+	known, err := factsOf(tree, kinds)
+	if err != nil {
+		return err
+	}
+	if err := write(filepath.Join(tree, "docs", "public", "llms.txt"), "llms.txt.tmpl", assistants{tree: tree, Groups: grouped(pages), Products: words(known.products())}); err != nil {
 		return errors.Wrap(err, "cannot write the text for assistants")
 	}
-	return errors.Wrap(fill(tree, kinds), "cannot write the lists of modules")
+	return errors.Wrap(fill(tree, known), "cannot write the lists of modules, Kinds and products")
 }
 
 // write executes a template.

@@ -87,7 +87,7 @@ export function description(text) {
   return short.replace(/:$/, '.')
 }
 
-/** A page on a Kind is named after that and its cluster twin. */
+/** A page on a Kind is named after that and its cluster twin; that of a store first after its product, which is enough here. */
 function short(title) {
-  return title.replace(/ and Cluster\w+$/, '')
+  return title.replace(/: \w+ and Cluster\w+$/, '').replace(/ and Cluster\w+$/, '')
 }
