@@ -1,14 +1,15 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 // facts are what pages say about the whole project, as the code has it.
@@ -16,8 +17,8 @@ type facts struct {
 	modules []moduleKinds
 	// shared are the Kinds of common, which every module serves.
 	shared []string
-	// oldest and newest are the minor versions of Kubernetes that the e2e suite runs on, such as 1.33.
-	oldest, newest string
+	// kubernetes are the versions that the e2e suite runs on, such as 1.33.13, the oldest first.
+	kubernetes []string
 }
 
 // factsOf reads the facts from the tree.
@@ -32,39 +33,57 @@ func factsOf(tree string, kinds []*kind) (facts, error) {
 			f.shared = append(f.shared, k.Name)
 		}
 	}
-	f.oldest, f.newest, err = testedKubernetes(tree)
+	f.kubernetes, err = testedKubernetes(tree)
 	return f, err
 }
 
 // serverVersion matches the version of Kubernetes in the go.mod of a test server.
-var serverVersion = regexp.MustCompile(`k8s\.io/kubernetes v1\.(\d+)\.`)
+var serverVersion = regexp.MustCompile(`k8s\.io/kubernetes v(\d+\.\d+\.\d+)`)
 
-// testedKubernetes returns the oldest and the newest minor version of Kubernetes that has a test server.
-func testedKubernetes(tree string) (oldest, newest string, err error) {
+// testedKubernetes returns the versions of Kubernetes that have a test server, the oldest first.
+func testedKubernetes(tree string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(tree, "e2e", "servers", "kubernetes*", "go.mod"))
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
-	var minors []int
+	var found []*version.Version
 	for _, file := range files {
 		text, err := os.ReadFile(file) //nolint:gosec // A file of the tree.
 		if err != nil {
-			return "", "", err
+			return nil, err
 		}
-		found := serverVersion.FindSubmatch(text)
-		if found == nil {
-			return "", "", errors.Errorf("%s requires no version of k8s.io/kubernetes", file)
+		of := serverVersion.FindSubmatch(text)
+		if of == nil {
+			return nil, errors.Errorf("%s requires no version of k8s.io/kubernetes", file)
 		}
-		minor, err := strconv.Atoi(string(found[1]))
-		if err != nil {
-			return "", "", err
-		}
-		minors = append(minors, minor)
+		found = append(found, version.MustParseSemantic(string(of[1])))
 	}
-	if len(minors) == 0 {
-		return "", "", errors.New("e2e/servers has no server of Kubernetes")
+	if len(found) == 0 {
+		return nil, errors.New("e2e/servers has no server of Kubernetes")
 	}
-	return "1." + strconv.Itoa(slices.Min(minors)), "1." + strconv.Itoa(slices.Max(minors)), nil
+	slices.SortFunc(found, func(a, b *version.Version) int {
+		if a.LessThan(b) {
+			return -1
+		}
+		return 1
+	})
+	out := make([]string, len(found))
+	for i, v := range found {
+		out[i] = v.String()
+	}
+	return out, nil
+}
+
+// oldest returns the oldest supported minor version of Kubernetes, such as 1.33.
+func (f facts) oldest() string { return minor(f.kubernetes[0], 0) }
+
+// newest returns the newest supported minor version.
+func (f facts) newest() string { return minor(f.kubernetes[len(f.kubernetes)-1], 0) }
+
+// minor returns the minor version that follows that of v by a number of releases.
+func minor(v string, later uint) string {
+	of := version.MustParseSemantic(v)
+	return fmt.Sprintf("%d.%d", of.Major(), of.Minor()+later)
 }
 
 // products returns the products that all stores read, such as "Azure Key Vault".

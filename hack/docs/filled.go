@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -45,7 +46,14 @@ var lists = []list{
 	{"docs/operate/static-manifests.md", regexp.MustCompile(`(without Helm, on Kubernetes )\S*( or newer)`), oldest},
 	{"docs/guides/moving-from-eso.md", regexp.MustCompile(`(\| direct-secrets \| Kubernetes )\S*( or newer)`), oldest},
 	{"docs/guides/moving-from-eso.md", regexp.MustCompile(`(\| providers other than )[^:|]*(: )`), allProducts},
-	{"docs/reference/versions.md", regexp.MustCompile(`(\| Kubernetes \| )[^|]*( \|)`), func(f facts) string { return f.oldest + " to " + f.newest }},
+	{"docs/reference/versions.md", regexp.MustCompile(`(\| Kubernetes \| )[^|]*( \|)`), tested},
+	{"docs/reference/versions.md", regexp.MustCompile(`(the whole e2e suite on ).*(, each night)`), func(f facts) string { return words(f.kubernetes) }},
+	{"docs/reference/versions.md", regexp.MustCompile(`(every change on )\S*( \|)`), func(f facts) string { return f.kubernetes[len(f.kubernetes)-1] }},
+	{"CONTRIBUTING.md", regexp.MustCompile(`(\nK8S=)\S*( make e2e)`), func(f facts) string { return f.kubernetes[0] }},
+	{"charts/direct-secrets/templates/NOTES.txt", regexp.MustCompile(`(direct-secrets is tested with )\S+ to \S+(\.\n)`), tested},
+	{"charts/direct-secrets/templates/NOTES.txt", regexp.MustCompile(`(if semverCompare )"[^"]*"( \.Capabilities\.KubeVersion)`), func(f facts) string {
+		return fmt.Sprintf(`"<%s.0-0 || >=%s.0-0"`, f.oldest(), minor(f.kubernetes[len(f.kubernetes)-1], 1))
+	}},
 	{"docs/project/changelog.md", regexp.MustCompile(`(\| stores \| )[^|]*(, each with a cluster Kind)`), allProducts},
 	{"docs/project/changelog.md", regexp.MustCompile(`(\| generators \| )[^|]*( \|)`), allGenerators},
 	{"docs/project/changelog.md", regexp.MustCompile(`(\| Kinds \| )[^|]*( \|)`), func(f facts) string { return codes(f.shared) }},
@@ -54,7 +62,8 @@ var lists = []list{
 func allProducts(f facts) string   { return words(f.products()) }
 func allVendors(f facts) string    { return words(f.vendors()) }
 func allGenerators(f facts) string { return codes(f.generators()) }
-func oldest(f facts) string        { return f.oldest }
+func oldest(f facts) string        { return f.oldest() }
+func tested(f facts) string        { return f.oldest() + " to " + f.newest() }
 
 func moduleRows(f facts) string {
 	rows := ""

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 )
 
 // moduleKinds are the namespaced Kinds of a module.
@@ -77,6 +79,8 @@ func titled(docs string) (map[string]kindPage, error) {
 				page := kindPage{page: path.Join(folder, filepath.Base(file))}
 				if len(title[1]) > 0 {
 					page.products = strings.Split(string(title[1]), " and ")
+				} else if folder == "providers" {
+					return nil, errors.Errorf("%s: begin the title with the product, such as %q", file, "Azure Key Vault: AzureKeyVault and ClusterAzureKeyVault")
 				}
 				if what := generates.FindSubmatch(text); what != nil {
 					page.generates = strings.Join(strings.Fields(string(what[1])), " ")

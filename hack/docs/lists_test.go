@@ -16,7 +16,7 @@ func TestLists(t *testing.T) {
 			{"AcmeVault", "providers/acme.md", "", []string{"Acme Vault", "Acme Two", "Open Acme"}}, {"AcmeToken", "generators/acme.md", "tokens", nil},
 			{"AcmeEvents", "events/acme.md", "", nil}, {"AcmeOther", "", "", nil},
 		}}},
-		shared: []string{"AcmeSecret", "ClusterAcmeSecret"}, oldest: "1.50", newest: "1.52",
+		shared: []string{"AcmeSecret", "ClusterAcmeSecret"}, kubernetes: []string{"1.50.7", "1.51.3", "1.52.1"},
 	}
 	const store, products, vendors = "(Acme Vault, Acme Two and Open Acme)", "Acme Vault, Acme Two and Open Acme", "Acme and Open"
 	want := []string{
@@ -29,6 +29,7 @@ func TestLists(t *testing.T) {
 		products, products, "`AcmeToken`", "1.50",
 		vendors, products, vendors, products, "AcmeToken", "Acme, Open", vendors,
 		products, "`AcmeToken`", "1.50", "`AcmeSecret` and `ClusterAcmeSecret`", "1.50", "1.50", products, "1.50 to 1.52",
+		"1.50.7, 1.51.3 and 1.52.1", "1.52.1", "1.50.7", "1.50 to 1.52", `"<1.50.0-0 || >=1.53.0-0"`,
 		products, "`AcmeToken`", "`AcmeSecret` and `ClusterAcmeSecret`",
 	}
 	if len(want) != len(lists) {
