@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,5 +56,46 @@ func TestLists(t *testing.T) {
 	}
 	if _, err := lists[0].in("a page without the list", f); err == nil {
 		t.Error("a page without the list is no error")
+	}
+}
+
+// TestProducts checks that each page of a store names its products first: in the title, which the search of the site ranks by, and in
+// the first sentence, which is the description of the page.
+func TestProducts(t *testing.T) {
+	docs := filepath.Join("..", "..", "docs")
+	pages, err := titled(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, p := range pages {
+		if len(p.products) == 0 {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(docs, p.page)) //nolint:gosec // A file of the tree.
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, body, _ := strings.Cut(string(text), "\n\n")
+		first, _, _ := strings.Cut(body, ". ")
+		for _, product := range p.products {
+			if !strings.Contains(first, product) {
+				t.Errorf("%s: the first sentence of the page of %s does not name %s: %s", p.page, kind, product, first)
+			}
+		}
+	}
+}
+
+// TestProductOfStore checks that a page of a store without a product in its title is an error.
+func TestProductOfStore(t *testing.T) {
+	docs := t.TempDir()
+	page := filepath.Join(docs, "providers", "acme.md")
+	if err := os.MkdirAll(filepath.Dir(page), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(page, []byte("# AcmeVault and ClusterAcmeVault\n\nA store.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := titled(docs); err == nil || !strings.Contains(err.Error(), "begin the title with the product") {
+		t.Errorf("the error is %v, want one that asks for the product", err)
 	}
 }
