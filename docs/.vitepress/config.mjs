@@ -44,7 +44,11 @@ export default defineConfig({
     ],
     sidebar: sidebar(docs),
     outline: { level: [2, 3] },
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      // A page whose title has the term comes before sections of other pages with that heading. Sections of a page have titles above them.
+      options: { miniSearch: { searchOptions: { boostDocument: (id, term, { title, titles }) => (!titles?.length && title?.toLowerCase().includes(term) ? 2 : 1) } } },
+    },
     socialLinks: [{ icon: 'github', link: repository }],
     editLink: { pattern: `${repository}/edit/main/docs/:path`, text: 'Edit this page on GitHub' },
     externalLinkIcon: true,
