@@ -19,6 +19,7 @@ type facts struct {
 	shared []string
 	// kubernetes are the versions that the e2e suite runs on, such as 1.33.13, the oldest first.
 	kubernetes []string
+	migrated   migrated
 }
 
 // factsOf reads the facts from the tree.
@@ -33,7 +34,10 @@ func factsOf(tree string, kinds []*kind) (facts, error) {
 			f.shared = append(f.shared, k.Name)
 		}
 	}
-	f.kubernetes, err = testedKubernetes(tree)
+	if f.kubernetes, err = testedKubernetes(tree); err != nil {
+		return f, err
+	}
+	f.migrated, err = migratedBy(tree)
 	return f, err
 }
 

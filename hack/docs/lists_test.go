@@ -18,6 +18,7 @@ func TestLists(t *testing.T) {
 			{"AcmeEvents", "events/acme.md", "", nil}, {"AcmeOther", "", "", nil},
 		}}},
 		shared: []string{"AcmeSecret", "ClusterAcmeSecret"}, kubernetes: []string{"1.50.7", "1.51.3", "1.52.1"},
+		migrated: migrated{stores: []string{"acme", "old"}, classes: []string{"acme"}, generators: []string{"AcmeToken", "OldToken"}},
 	}
 	const store, products, vendors = "(Acme Vault, Acme Two and Open Acme)", "Acme Vault, Acme Two and Open Acme", "Acme and Open"
 	want := []string{
@@ -31,6 +32,7 @@ func TestLists(t *testing.T) {
 		vendors, products, vendors, products, "AcmeToken", "Acme, Open", vendors,
 		products, "`AcmeToken`", "1.50", "`AcmeSecret` and `ClusterAcmeSecret`", "1.50", "1.50", products, "1.50 to 1.52",
 		"1.50.7, 1.51.3 and 1.52.1", "1.52.1", "1.50.7", "1.50 to 1.52", `"<1.50.0-0 || >=1.53.0-0"`,
+		"`acme` and `old`", "`acme`", "AcmeToken, OldToken",
 		products, "`AcmeToken`", "`AcmeSecret` and `ClusterAcmeSecret`",
 	}
 	if len(want) != len(lists) {
@@ -97,5 +99,59 @@ func TestProductOfStore(t *testing.T) {
 	}
 	if _, err := titled(docs); err == nil || !strings.Contains(err.Error(), "begin the title with the product") {
 		t.Errorf("the error is %v, want one that asks for the product", err)
+	}
+}
+
+// TestMigrated reads rules like those of `dsctl migrate`.
+func TestMigrated(t *testing.T) {
+	tree := t.TempDir()
+	folder := filepath.Join(tree, "cmd", "dsctl", "internal", "migrate")
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range map[string]string{
+		"store.go": `package migrate
+func (o *object) provider(name string) (kind, bool) {
+	switch name {
+	case "two", "one":
+		return one, true
+	case "inner":
+		switch o.service {
+		case "service":
+			return one, true
+		}
+	case "refused":
+		o.add("refused")
+	}
+	return kind{}, false
+}`,
+		"csi.go": `package migrate
+func secretProviderClass(o *object) {
+	switch o.name {
+	case "one":
+		p = one
+	case "refused":
+		o.add("refused")
+	}
+}`,
+		"generator.go": "package migrate\nvar specs = map[string]string{\"B\": \"b\", \"A\": \"a\"}",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := migratedBy(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := migrated{stores: []string{"inner", "one", "two"}, classes: []string{"one"}, generators: []string{"A", "B"}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(migrated{})); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "csi.go"), []byte("package migrate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := migratedBy(tree); err == nil {
+		t.Error("a file without rules is no error")
 	}
 }
