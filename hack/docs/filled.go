@@ -54,6 +54,9 @@ var lists = []list{
 	{"charts/direct-secrets/templates/NOTES.txt", regexp.MustCompile(`(if semverCompare )"[^"]*"( \.Capabilities\.KubeVersion)`), func(f facts) string {
 		return fmt.Sprintf(`"<%s.0-0 || >=%s.0-0"`, f.oldest(), minor(f.kubernetes[len(f.kubernetes)-1], 1))
 	}},
+	{"charts/direct-secrets/Chart.yaml", regexp.MustCompile(`(\nkeywords: \[secrets, secret-management, operator, external-secrets, )[^\]]*(\])`), func(f facts) string {
+		return strings.ToLower(strings.Join(f.vendors(), ", "))
+	}},
 	{"docs/reference/dsctl.md", regexp.MustCompile(`(\| SecretStore, ClusterSecretStore with one of the providers )[^|]*( \|)`), func(f facts) string { return codes(f.migrated.stores) }},
 	{"docs/reference/dsctl.md", regexp.MustCompile(`(\| SecretProviderClass with one of the providers )[^|]*( \|)`), func(f facts) string { return codes(f.migrated.classes) }},
 	{"docs/reference/dsctl.md", regexp.MustCompile(`(\n\| )[^|]*(, and ClusterGenerator with one of them \|)`), func(f facts) string { return strings.Join(f.migrated.generators, ", ") }},

@@ -32,7 +32,7 @@ func TestLists(t *testing.T) {
 		vendors, products, vendors, products, "AcmeToken", "Acme, Open", vendors,
 		products, "`AcmeToken`", "1.50", "`AcmeSecret` and `ClusterAcmeSecret`", "1.50", "1.50", products, "1.50 to 1.52",
 		"1.50.7, 1.51.3 and 1.52.1", "1.52.1", "1.50.7", "1.50 to 1.52", `"<1.50.0-0 || >=1.53.0-0"`,
-		"`acme` and `old`", "`acme`", "AcmeToken, OldToken",
+		"acme, open", "`acme` and `old`", "`acme`", "AcmeToken, OldToken",
 		products, "`AcmeToken`", "`AcmeSecret` and `ClusterAcmeSecret`",
 	}
 	if len(want) != len(lists) {
