@@ -62,7 +62,7 @@ func TestLists(t *testing.T) {
 }
 
 // TestProducts checks that each page of a store names its products first: in the title, which the search of the site ranks by, and in
-// the first sentence, which is the description of the page.
+// the first sentence, which is the description of the page. It also checks that each page has the parts that users look for.
 func TestProducts(t *testing.T) {
 	docs := filepath.Join("..", "..", "docs")
 	pages, err := titled(docs)
@@ -79,6 +79,11 @@ func TestProducts(t *testing.T) {
 		}
 		_, body, _ := strings.Cut(string(text), "\n\n")
 		first, _, _ := strings.Cut(body, ". ")
+		for _, part := range []string{"\n```yaml values\n", "\n## Permissions\n", "\n## Log", "\n## Conditions\n", "\n## Errors\n"} {
+			if !strings.Contains(string(text), part) {
+				t.Errorf("%s: the page of %s lacks %q, which the pages of all stores have", p.page, kind, part)
+			}
+		}
 		for _, product := range p.products {
 			if !strings.Contains(first, product) {
 				t.Errorf("%s: the first sentence of the page of %s does not name %s: %s", p.page, kind, product, first)
