@@ -74,7 +74,7 @@ func (r *runner) open(ctx context.Context, loader *dispatch.Loader, t *task) err
 	}
 	t.pusher.Store = c
 	if t.pusher.Features, err = c.Features(); err != nil {
-		return provider.NewError(provider.Invalid, "not implemented: this store cannot be written; use another store")
+		return provider.Safe(err)
 	}
 	var unknown error
 	if t.location, unknown = t.obj.locate(ctx, t.to, t.namespace, c); unknown == nil {

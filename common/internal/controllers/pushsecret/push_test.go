@@ -239,7 +239,7 @@ func TestPushRefusals(t *testing.T) {
 		message string
 	}{
 		"closed":      {"A ReadOnly store is refused, and the message names it.", "closed", nil, v1alpha1.ReasonForbidden, `FakeStore "closed" has access: ReadOnly`},
-		"unwritable":  {"A store without a Writer is refused.", "unwritable", nil, failed, `Invalid: FakeStore "unwritable": not implemented: `},
+		"unwritable":  {"A store without a Writer is refused.", "unwritable", nil, failed, `Invalid: FakeStore "unwritable": the store is read-only, because its Kind cannot write secrets`},
 		"property":    {"A store that cannot write a single property is refused.", "weak", property, failed, "not implemented: this store cannot write one property"},
 		"ifnotexists": {"A store without a create-only call is refused.", "weak", ifNotExists, failed, "not implemented: this store does not support spec.updatePolicy: IfNotExists"},
 		"refuse":      {"A store that cannot mark its secrets is refused.", "weak", refuse, failed, "not implemented: this store does not record who created a secret"},
