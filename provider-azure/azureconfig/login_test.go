@@ -106,8 +106,11 @@ func TestLogins(t *testing.T) {
 	_, unrelatedPEM := certificate(t)
 	values := map[string][]byte{"secret": []byte(secret + "\n"), "wrong": []byte("wrong"), "cert": knownPEM, "stranger": unrelatedPEM, "garbage": []byte(secret), "locked": archive(t, pkcs12.Modern2023, knownPEM, secret)}
 	maps.Copy(values, archives)
-	values["authority"] = append(slices.Clone(unrelatedPEM[bytes.Index(unrelatedPEM, []byte("-----BEGIN CERTIFICATE")):]), knownPEM...)
-	values["mixed"] = append(slices.Clone(knownPEM[:bytes.Index(knownPEM, []byte("-----BEGIN CERTIFICATE"))]), unrelatedPEM[bytes.Index(unrelatedPEM, []byte("-----BEGIN CERTIFICATE")):]...)
+	begin := []byte("-----BEGIN CERTIFICATE")
+	knownKey, _, _ := bytes.Cut(knownPEM, begin)
+	_, stranger, _ := bytes.Cut(unrelatedPEM, begin)
+	values["authority"] = slices.Concat(begin, stranger, knownPEM)
+	values["mixed"] = slices.Concat(knownKey, begin, stranger)
 	values["laborious"] = laborious(t, archives["aes"])
 	const machine = "machine"
 	const shop = "system:serviceaccount:shop:shop"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -143,46 +144,46 @@ func TestRecorded(t *testing.T) {
 
 // states are what the emulator needs for the state of a fact, and the query of the request, if it is not a live secret db.
 var states = map[string]struct {
-	prepare func(*testing.T, *emulator.Server, func(method, path, body string) *http.Response)
+	prepare func(*testing.T, *emulator.Server, sending)
 	query   string
 }{
-	"no such secret": {prepare: func(_ *testing.T, srv *emulator.Server, _ func(_, _, _ string) *http.Response) { srv.Delete("db") }},
-	"no such secret to list": {prepare: func(_ *testing.T, srv *emulator.Server, _ func(_, _, _ string) *http.Response) {
+	"no such secret": {prepare: func(_ *testing.T, srv *emulator.Server, _ sending) { srv.Delete("db") }},
+	"no such secret to list": {prepare: func(_ *testing.T, srv *emulator.Server, _ sending) {
 		srv.Delete("db")
 	}},
-	"name is free": {prepare: func(_ *testing.T, srv *emulator.Server, _ func(_, _, _ string) *http.Response) { srv.Delete("db") }},
-	"disabled": {prepare: func(t *testing.T, srv *emulator.Server, _ func(_, _, _ string) *http.Response) {
+	"name is free": {prepare: func(_ *testing.T, srv *emulator.Server, _ sending) { srv.Delete("db") }},
+	"disabled": {prepare: func(t *testing.T, srv *emulator.Server, _ sending) {
 		put(t, srv, "db", "x", emulator.Disabled())
 	}},
-	"not valid yet": {prepare: func(t *testing.T, srv *emulator.Server, _ func(_, _, _ string) *http.Response) {
+	"not valid yet": {prepare: func(t *testing.T, srv *emulator.Server, _ sending) {
 		put(t, srv, "db", "x", emulator.NotBefore(time.Now().Add(time.Hour)))
 	}},
-	"empty value":               {prepare: func(t *testing.T, srv *emulator.Server, _ func(_, _, _ string) *http.Response) { put(t, srv, "db", "") }},
+	"empty value":               {prepare: func(t *testing.T, srv *emulator.Server, _ sending) { put(t, srv, "db", "") }},
 	"first page":                {prepare: more, query: "?maxresults=1"},
 	"first page of versions":    {prepare: more, query: "?maxresults=1"},
 	"empty page with a link":    {prepare: more, query: "?maxresults=1&$skiptoken=1.1"},
 	"changed tags":              {},
 	"recovery in progress":      {prepare: recovering(0)},
 	"settling after a recovery": {prepare: recovering(emulator.RecoveryTime)},
-	"deletion in progress": {prepare: func(_ *testing.T, _ *emulator.Server, send func(_, _, _ string) *http.Response) {
+	"deletion in progress": {prepare: func(_ *testing.T, _ *emulator.Server, send sending) {
 		send(http.MethodDelete, "/secrets/db", "")
 	}},
-	"deleted": {prepare: func(_ *testing.T, srv *emulator.Server, send func(_, _, _ string) *http.Response) {
+	"deleted": {prepare: func(_ *testing.T, srv *emulator.Server, send sending) {
 		send(http.MethodDelete, "/secrets/db", "")
 		srv.Advance(emulator.DeletionTime)
 	}},
 }
 
 // more adds a version and another secret.
-func more(t *testing.T, srv *emulator.Server, _ func(_, _, _ string) *http.Response) {
+func more(t *testing.T, srv *emulator.Server, _ sending) {
 	t.Helper()
 	put(t, srv, "db", "y")
 	put(t, srv, "other", "x")
 }
 
 // recovering deletes the secret and recovers it, for some time.
-func recovering(since time.Duration) func(*testing.T, *emulator.Server, func(_, _, _ string) *http.Response) {
-	return func(_ *testing.T, srv *emulator.Server, send func(_, _, _ string) *http.Response) {
+func recovering(since time.Duration) func(*testing.T, *emulator.Server, sending) {
+	return func(_ *testing.T, srv *emulator.Server, send sending) {
 		send(http.MethodDelete, "/secrets/db", "")
 		srv.Advance(emulator.DeletionTime)
 		send(http.MethodPost, "/deletedsecrets/db/recover", "")
@@ -196,7 +197,7 @@ func TestRecordedEmulator(t *testing.T) {
 		t.Run(f.Operation+"/"+f.State, func(t *testing.T) {
 			srv := startNamed(t)
 			put(t, srv, "db", "x")
-			var send func(method, path, body string) *http.Response
+			var send sending
 			c := client(t, srv, func(s *testStore) {
 				named(t, srv, vaultAddress, func() {})(s)
 				wrap := s.Network.Wrap
@@ -210,7 +211,7 @@ func TestRecordedEmulator(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			authorized := func(method, path, body string) *http.Response { return send(method+" "+token, path, body) }
+			authorized := func(method, path, body string) (int, []byte) { return send(method+" "+token, path, body) }
 			if s := states[f.State]; s.prepare != nil {
 				s.prepare(t, srv, authorized)
 			}
@@ -219,12 +220,8 @@ func TestRecordedEmulator(t *testing.T) {
 			if f.Operation == "Challenge" || f.Operation == "Token" {
 				request = send
 			}
-			got := request(e.method, e.path+states[f.State].query, map[string]string{http.MethodPut: `{"value":"x"}`, http.MethodPatch: `{"tags":{"team":"shop"}}`}[e.method])
-			raw, err := io.ReadAll(got.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			diff := cmp.Diff(shape(f.Status, f.Body), shape(got.StatusCode, raw))
+			status, raw := request(e.method, e.path+states[f.State].query, map[string]string{http.MethodPut: `{"value":"x"}`, http.MethodPatch: `{"tags":{"team":"shop"}}`}[e.method])
+			diff := cmp.Diff(shape(f.Status, f.Body), shape(status, raw))
 			if (diff != "") != (f.Differs != "") {
 				t.Errorf("%s of %s: the reason is %q, -recorded, +emulator:\n%s", f.State, f.Source, f.Differs, diff)
 			}
@@ -232,9 +229,12 @@ func TestRecordedEmulator(t *testing.T) {
 	}
 }
 
+// sending is a function that sends a request and returns the status and the body of the answer.
+type sending func(method, path, body string) (int, []byte)
+
 // sender sends requests to the vault. The method can be followed by a token.
-func sender(t *testing.T, to http.RoundTripper) func(method, path, body string) *http.Response {
-	return func(method, path, body string) *http.Response {
+func sender(t *testing.T, to http.RoundTripper) sending {
+	return func(method, path, body string) (int, []byte) {
 		method, token, _ := strings.Cut(method, " ")
 		version := "?api-version=7.3"
 		if strings.Contains(path, "?") {
@@ -251,8 +251,11 @@ func sender(t *testing.T, to http.RoundTripper) func(method, path, body string) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = resp.Body.Close() }) // The answer is read.
-		return resp
+		raw, err := io.ReadAll(resp.Body)
+		if err = errors.Join(err, resp.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, raw
 	}
 }
 
