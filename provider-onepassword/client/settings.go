@@ -74,12 +74,13 @@ func (s settings) onto(tags []string, names ...string) []string {
 	var all []string
 	for _, t := range tags {
 		name, _, _ := strings.Cut(t, "=")
-		if !slices.Contains(names, name) {
+		switch {
+		case !slices.Contains(names, name):
 			all = append(all, t)
-		} else if name != markTag && slices.Contains(tags, tag(name, s.Tags[name])) {
+		case name != markTag && slices.Contains(tags, tag(name, s.Tags[name])):
 			set[name] = true
 			all = append(all, t)
-		} else if !set[name] {
+		case !set[name]:
 			set[name] = true
 			all = append(all, tag(name, s.Tags[name]))
 		}
