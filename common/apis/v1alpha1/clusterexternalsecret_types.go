@@ -41,7 +41,6 @@ type ClusterExternalSecretSpec struct {
 	// Name of each ExternalSecret. Default: the name of this object.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-.a-z0-9]*[a-z0-9])?)?$`
 	ExternalSecretName string `json:"externalSecretName,omitempty"`
 
 	// Labels and annotations of each ExternalSecret.

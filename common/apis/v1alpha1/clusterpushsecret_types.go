@@ -41,7 +41,6 @@ type ClusterPushSecretSpec struct {
 	// Name of each PushSecret. Default: the name of this object.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-.a-z0-9]*[a-z0-9])?)?$`
 	PushSecretName string `json:"pushSecretName,omitempty"`
 
 	// Labels and annotations of each PushSecret.

@@ -149,10 +149,14 @@ func pushAt(ctx context.Context, p *pass, id storeID) (*task, *result, error) {
 	}
 	p.plan = plan
 	dests, _, err := p.stores.destinations(ctx, p.ps, p.known(), []storeID{id}, &id)
-	if err != nil || len(dests) == 0 || dests[0].refusal != nil {
+	if err != nil || len(dests) == 0 {
 		return nil, nil, err
 	}
 	d := &dests[0]
+	if d.refusal != nil { // The store is refused since the walk over the object. That one reports it, and no event of the store wakes it.
+		p.wake(p.key)
+		return nil, nil, nil
+	}
 	from, seen, err := p.followSources(ctx)
 	if err != nil {
 		return nil, nil, err
