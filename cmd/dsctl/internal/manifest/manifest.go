@@ -54,10 +54,10 @@ func CheckWords(doc []byte) error {
 func checkNode(n *yamlnodes.Node, path string) error {
 	for i, c := range n.Content {
 		at := path
-		switch {
-		case n.Kind == yamlnodes.SequenceNode:
+		if n.Kind == yamlnodes.SequenceNode {
 			at = fmt.Sprintf("%s[%d]", path, i)
-		case n.Kind == yamlnodes.MappingNode:
+		}
+		if n.Kind == yamlnodes.MappingNode {
 			at = strings.TrimPrefix(path+"."+n.Content[i&^1].Value, ".")
 		}
 		if c.Kind == yamlnodes.ScalarNode && c.Style&^yamlnodes.FlowStyle == 0 && slices.Contains(words, strings.ToLower(c.Value)) {
