@@ -100,7 +100,8 @@ func FuzzProperty(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := without.has(property); ok && !twice(raw) {
+		// Without a literal member, the property can mean a nested one.
+		if _, ok := without.has(property); ok && without.path(property) == set.path(property) && !twice(raw) {
 			t.Fatalf("%q without %q is %q", set, property, without)
 		}
 		var before, after map[string]any
