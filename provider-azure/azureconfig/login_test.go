@@ -108,9 +108,9 @@ func TestLogins(t *testing.T) {
 	maps.Copy(values, archives)
 	begin := []byte("-----BEGIN CERTIFICATE")
 	knownKey, _, _ := bytes.Cut(knownPEM, begin)
-	_, stranger, _ := bytes.Cut(unrelatedPEM, begin)
-	values["authority"] = slices.Concat(begin, stranger, knownPEM)
-	values["mixed"] = slices.Concat(knownKey, begin, stranger)
+	_, rest, _ := bytes.Cut(unrelatedPEM, begin)
+	values["authority"] = slices.Concat(begin, rest, knownPEM)
+	values["mixed"] = slices.Concat(knownKey, begin, rest)
 	values["laborious"] = laborious(t, archives["aes"])
 	const machine = "machine"
 	const shop = "system:serviceaccount:shop:shop"
