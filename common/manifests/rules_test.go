@@ -64,8 +64,6 @@ var refusals = map[string]refusal{
 	"name-receiver":   {"So has one to a store of a receiver.", "EventReceiver", `{secretRef: {name: a, key: b}, stores: [{kind: FakeStore, name: "a\nb"}]}`, "stores[0].name"},
 	"name-key":        {"So has one to the key of a receiver.", "EventReceiver", `{secretRef: {name: "a\nb", key: b}, stores: [{kind: FakeStore, name: a}]}`, "secretRef.name"},
 	"name-namespace":  {"So has its namespace.", "ClusterEventReceiver", `{secretRef: {name: a, key: b, namespace: "a\nb"}, stores: [{kind: FakeStore, name: a}]}`, "secretRef.namespace"},
-	"name-child":      {"So has the name of each object of a fan-out.", "ClusterExternalSecret", `{externalSecretName: "a\nb", externalSecretSpec: {` + reads + `}}`, "externalSecretName"},
-	"name-child-push": {"So has that of each push of a fan-out.", "ClusterPushSecret", `{pushSecretName: "a\nb", pushSecretSpec: {` + pushes + `}}`, "pushSecretName"},
 
 	"interval-shortest":   {"The minimum interval is accepted.", "ExternalSecret", "{refreshInterval: 1s, " + reads + "}", ""},
 	"interval-zero":       {"Zero is accepted, because it has a special meaning.", "ExternalSecret", "{refreshInterval: '0', " + reads + "}", ""},
