@@ -74,9 +74,18 @@ test-race: ## Run the tests of `make test` with the race detector.
 test-standalone: ## Test each module alone against a packed common (COMMON=next for its next patch, or another version).
 	@$(SERVERS) COMMON=$(COMMON) hack/standalone.sh test $(MODULES)
 
+.PHONY: scaffolds
+scaffolds: $(TOOLS)/controller-gen ## Lay out a new provider and a new generator in another repository, and run their tests.
+	@hack/scaffolds.sh
+
+.PHONY: renovate
+renovate: ## Check renovate.json, and what Renovate does with it to a copy of the tree.
+	@hack/renovate.sh
+
 .PHONY: test-all
-test-all: ## Run all tests, the long ones too, with the race detector; each module alone; and the fuzz targets. It takes hours.
+test-all: ## Run all tests, the long ones too, with the race detector; each module alone; the fuzz targets; new modules, the site and Renovate. It takes hours.
 	@$(MAKE) --no-print-directory test-race TAGS=long TEST_TIMEOUT=90m
+	@$(MAKE) --no-print-directory verify scaffolds docs-check renovate
 	@$(MAKE) --no-print-directory test-standalone
 	@$(MAKE) --no-print-directory fuzz
 
@@ -106,7 +115,7 @@ soak: build ## Run the benchmark's steady load for 15 minutes and watch the queu
 	@$(ASSETS) exec $(BIN)/bench --soak=15m $(BENCH_FLAGS)
 
 .PHONY: generate
-generate: $(TOOLS)/controller-gen ## Write the deep copies and the CRDs of every folder named apis, the RBAC of every module, the charts, the list of messages, and pages of the docs.
+generate: $(TOOLS)/controller-gen ## Write the deep copies and the CRDs of every folder named apis, the RBAC of every module, the charts, and pages of the docs.
 	@for apis in $(APIS); do \
 		echo "$$apis"; \
 		(cd $$apis && $(TOOLS)/controller-gen paths=./... object crd:allowDangerousTypes=false output:crd:dir=../manifests/crds); \
@@ -114,7 +123,6 @@ generate: $(TOOLS)/controller-gen ## Write the deep copies and the CRDs of every
 	@go run ./hack/permissions $(TOOLS)/controller-gen $(PROGRAMS)
 	@go run ./hack/charts
 	@go run ./hack/release lock
-	@go run ./hack/messages
 	@go run ./hack/docs
 
 .PHONY: release-rehearsal

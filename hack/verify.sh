@@ -48,16 +48,6 @@ for other in provider-aws:. e2e/servers/kubernetes:k8s.io/kubernetes/cmd/kube-ap
 	[[ -z $differ ]] || fail "dsctl and ${other%%:*} build with different versions (dsctl has the first) of: $differ"
 done
 
-echo "== a new provider and a new generator"
-assets=$(hack/controlplane.sh)
-for new in "provider acme AcmeVault" "generator acme AcmeToken"; do
-	read -r type name kind <<<"$new"
-	{ hack/new-provider.sh "$type" "$name" "$kind" "$work" "example.com/acme/$type-$name" && KUBEBUILDER_ASSETS=$assets go -C "$work/$type-$name" test ./...; } >"$work/new" 2>&1 ||
-		{ cat "$work/new"; fail "what \`make new-$type\` lays out does not pass its tests"; }
-	if grep -rn "$name[.]direct-secrets[.]io" "$work/$type-$name"; then fail "what \`make new-$type\` lays out for another repository is in a group below direct-secrets.io"; fi
-	if hack/new-provider.sh "$type" "$name" "$kind" "$work/hosted" "github.com/acme/$type-$name" 2>/dev/null; then fail "\`make new-$type\` takes the domain of a host of code for that of the module"; fi
-done
-
 echo "== sizes"
 # within checks that the size $2 of $1 is at most $3, in the unit $4.
 within() {
@@ -86,11 +76,7 @@ for module in "${modules[@]}"; do
 	[[ $module == . ]] || grep -qE "^$owned +@" .github/CODEOWNERS || fail ".github/CODEOWNERS has no line for $owned"
 done
 
-echo "== docs"
+echo "== lock files"
 if grep -l '"resolved"' docs/package-lock.json hack/renovate/package-lock.json; then fail "a lock file names where packages come from: run npm with the .npmrc beside it"; fi
-make --no-print-directory docs-check >"$work/docs" 2>&1 || { cat "$work/docs"; fail "the site of docs has faults: run \`make docs-check\`"; }
-
-echo "== renovate.json"
-hack/renovate.sh || fail "Renovate does not do with renovate.json what it should"
 
 exit $failed

@@ -1,3 +1,5 @@
+//go:build long
+
 package main
 
 import (
@@ -37,16 +39,7 @@ import (
 	"oras.land/oras-go/v2/registry"
 )
 
-// module is the smallest module. It represents all modules, which differ only in the binary.
-const module = "generator-password"
-
-var archs = []string{"amd64", "arm64"}
-
 func init() { compression = gzip.BestSpeed }
-
-func testRelease() release {
-	return release{Version: "1.2.3", Revision: "0123abcd", Created: time.Unix(1700000000, 0).UTC(), CARoots: "v0.0.1"}
-}
 
 // licensed returns a release with the licences of all images.
 func licensed() (release, error) {
@@ -423,48 +416,6 @@ func TestReproducible(t *testing.T) {
 		if !slices.Contains(other, blob(l.Digest)) {
 			t.Errorf("the layer %s depends on the time", l.Digest)
 		}
-	}
-}
-
-func TestRefused(t *testing.T) {
-	cases := map[string]struct {
-		reason  string
-		release release
-		archs   []string
-		modules []string
-		epoch   string
-		want    string
-	}{
-		"NoVersion": {
-			reason: "A missing version is an error.",
-			archs:  archs, modules: []string{module}, want: "a -version, an architecture and a module are needed",
-		},
-		"NoArchitecture": {
-			reason:  "A missing architecture is an error.",
-			release: release{Version: "1.2.3"}, modules: []string{module}, want: "a -version, an architecture and a module are needed",
-		},
-		"NoModule": {
-			reason:  "A missing module is an error.",
-			release: release{Version: "1.2.3"}, archs: archs, want: "a -version, an architecture and a module are needed",
-		},
-		"Epoch": {
-			reason:  "A date that is not a number is an error.",
-			release: release{Version: "1.2.3"}, archs: archs, modules: []string{module}, epoch: "yesterday",
-			want: `SOURCE_DATE_EPOCH must be the seconds since 1970: strconv.ParseInt: parsing "yesterday": invalid syntax`,
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Setenv("SOURCE_DATE_EPOCH", tc.epoch)
-			folder := filepath.Join(t.TempDir(), "out")
-			err := run(tc.release, tc.archs, folder, false, tc.modules)
-			if err == nil || err.Error() != tc.want {
-				t.Errorf("%s\ngot error %v, want %s", tc.reason, err, tc.want)
-			}
-			if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%s\nthe folder was made: %v", tc.reason, err)
-			}
-		})
 	}
 }
 

@@ -1,3 +1,5 @@
+//go:build long
+
 package main
 
 import (
@@ -83,81 +85,4 @@ func eachHasALicence(t *testing.T, components []cyclonedx.Component, files map[s
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))); diff != "" {
 		t.Errorf("components with a licence: -want, +got:\n%s", diff)
 	}
-}
-
-// TestLicencesOfAPackage uses modules of other forms than those in the images.
-func TestLicencesOfAPackage(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		files  map[string]string
-		want   []string
-		err    string
-	}{
-		"Names": {
-			reason: "files with terms can have several names, and code and folders are ignored",
-			files: map[string]string{"a/LICENSE-MIT": "x", "a/Copying.txt": "x", "a/unlicense": "x", "a/NOTICE": "x",
-				"a/license.go": "package a", "a/licenses/x": "x", "a/LICENSES.md": "x", "a/licensing.md": "x"},
-			want: []string{"licenses/example.com/a/Copying.txt", "licenses/example.com/a/LICENSE-MIT", "licenses/example.com/a/LICENSES.md",
-				"licenses/example.com/a/NOTICE", "licenses/example.com/a/unlicense"},
-		},
-		"Unused": {
-			reason: "only linked code needs its licence",
-			files: map[string]string{"a/LICENSE": "x", "a/a.go": "package a\n\nimport _ \"example.com/a/b/c\"\n", "a/b/c/c.go": "package c\n",
-				"a/b/LICENSE": "x", "a/d/LICENSE": "x"},
-			want: []string{"licenses/example.com/a/LICENSE", "licenses/example.com/a/b/LICENSE"},
-		},
-		"None": {
-			reason: "linked code without a licence is an error",
-			files:  map[string]string{"a/README.md": "x"},
-			err:    "example.com/a has no file with its licence",
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			tree := t.TempDir()
-			for name, content := range map[string]string{
-				"a/go.mod": "module example.com/a\n", "a/a.go": "package a\n",
-				"main/go.mod":  "module " + ownModules + "main\n\nrequire example.com/a v0.0.0\n\nreplace example.com/a => ../a\n",
-				"main/main.go": "package main\n\nimport _ \"example.com/a\"\n\nfunc main() {}\n",
-			} {
-				if _, ok := tc.files[name]; !ok {
-					writeTo(t, filepath.Join(tree, name), content)
-				}
-			}
-			for name, content := range tc.files {
-				writeTo(t, filepath.Join(tree, name), content)
-			}
-			found, err := licences(filepath.Join(tree, "main"), settings("amd64", "off"), "-deps", ".")
-			var got []string
-			for _, f := range found {
-				if !strings.HasPrefix(f.name, "licenses/stdlib/") {
-					got = append(got, f.name)
-				}
-			}
-			slices.Sort(got)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
-			}
-			if descriptor := errorText(err); descriptor != tc.err {
-				t.Errorf("%s: got error %q, want %q", tc.reason, descriptor, tc.err)
-			}
-		})
-	}
-}
-
-func writeTo(t *testing.T, path, content string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }

@@ -1,3 +1,5 @@
+//go:build long
+
 package main
 
 import (
@@ -6,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -142,47 +143,4 @@ func cyclonedxSchema(t *testing.T) *jsonschema.Schema {
 		}
 	}
 	return must(compiler.Compile(at + "bom-1.6.schema.json"))(t)
-}
-
-func TestModules(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		dep    debug.Module
-		want   debug.Module
-	}{
-		"Plain": {
-			reason: "A module has its own name.",
-			dep:    debug.Module{Path: "example.com/a", Version: "v1.0.0"},
-			want:   debug.Module{Path: "example.com/a", Version: "v1.0.0"},
-		},
-		"Folder": {
-			reason: "A module of this repository has the version that the go.mod file requires.",
-			dep:    debug.Module{Path: "example.com/a", Version: "v1.0.0", Replace: &debug.Module{Path: "../a", Version: "(devel)"}},
-			want:   debug.Module{Path: "example.com/a", Version: "v1.0.0"},
-		},
-		"Fork": {
-			reason: "A replaced module has the name of its replacement, which is the linked code.",
-			dep:    debug.Module{Path: "example.com/a", Version: "v1.0.0", Replace: &debug.Module{Path: "example.com/b", Version: "v1.1.0"}},
-			want:   debug.Module{Path: "example.com/b", Version: "v1.1.0"},
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got := modules(&debug.BuildInfo{GoVersion: "go1.26.8", Deps: []*debug.Module{&tc.dep}})
-			want := []debug.Module{{Path: "stdlib", Version: "1.26.8"}, tc.want}
-			for i := range got {
-				got[i].Replace = nil
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s\nmodules(...): -want, +got:\n%s", tc.reason, diff)
-			}
-		})
-	}
-}
-
-// TestNoBill checks that a file that is not a Go binary is an error rather than an empty bill of materials.
-func TestNoBill(t *testing.T) {
-	if got, err := billOfMaterials(testRelease(), module, program{arch: "amd64", data: []byte("#!/bin/sh")}); err == nil {
-		t.Errorf("got no error and the bill\n%s", got)
-	}
 }
