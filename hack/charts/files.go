@@ -133,7 +133,16 @@ func versionOf(chart string) (string, error) {
 // link makes another chart a dependency of a chart with a symbolic link. Helm then needs no further step before
 // it renders, and there is no copy that could be stale. Packages contain the linked chart.
 func link(chart, dependency string) error {
-	at, to := filepath.Join(chart, "charts", dependency), filepath.Join("..", "..", dependency)
+	return symlink(filepath.Join(chart, "charts", dependency), filepath.Join("..", "..", dependency))
+}
+
+// linkCRDs makes the CRDs of a module files of a chart, in the same way.
+func linkCRDs(chart, module string) error {
+	return symlink(filepath.Join(chart, "files", "crds"), filepath.Join("..", "..", "..", module, "manifests", "crds"))
+}
+
+// symlink makes at a symbolic link to a relative path.
+func symlink(at, to string) error {
 	if is, err := os.Readlink(at); err == nil && is == to {
 		return nil
 	}
@@ -144,36 +153,6 @@ func link(chart, dependency string) error {
 		return err
 	}
 	return os.Symlink(to, at)
-}
-
-// keep is the annotation that makes Helm keep a CRD, and with it all objects of its Kind.
-const keep = "    helm.sh/resource-policy: keep\n"
-
-// copyCRDs copies CRDs into a chart.
-func copyCRDs(from, chart string) error {
-	to := filepath.Join(chart, "files", "crds")
-	if err := os.RemoveAll(to); err != nil { // This removes CRDs that no longer exist.
-		return err
-	}
-	found, err := filepath.Glob(filepath.Join(from, "*.yaml"))
-	if err != nil {
-		return err
-	}
-	for _, f := range found {
-		raw, err := os.ReadFile(f)
-		if err != nil {
-			return err
-		}
-		const annotations = "\n  annotations:\n"
-		head, tail, ok := bytes.Cut(raw, []byte(annotations))
-		if !ok || bytes.Contains(raw, []byte("{{")) {
-			return errors.Errorf("%s is not as controller-gen writes it: annotations, and nothing that looks like a template", f)
-		}
-		if err := write(filepath.Join(to, filepath.Base(f)), bytes.Join([][]byte{head, tail}, []byte(annotations+keep))); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // crdList matches the annotation with the CRDs of a chart.

@@ -62,11 +62,10 @@ func writeModule(tree, module string, s *settings) error {
 	if err := layOut(chart, module); err != nil {
 		return err
 	}
-	crds := filepath.Join(tree, module, "manifests", "crds")
-	if err := copyCRDs(crds, chart); err != nil {
+	if err := linkCRDs(chart, module); err != nil {
 		return err
 	}
-	if err := listCRDs(chart, crds); err != nil {
+	if err := listCRDs(chart, filepath.Join(tree, module, "manifests", "crds")); err != nil {
 		return err
 	}
 	if err := writePermissions(filepath.Join(tree, module, "manifests", "rbac.yaml"), module, chart); err != nil {
@@ -82,11 +81,10 @@ func writeModule(tree, module string, s *settings) error {
 
 func writeCRDsChart(tree string, s *settings) error {
 	chart := filepath.Join(tree, "charts", "crds")
-	crds := filepath.Join(tree, "common", "manifests", "crds")
-	if err := copyCRDs(crds, chart); err != nil {
+	if err := linkCRDs(chart, "common"); err != nil {
 		return err
 	}
-	if err := listCRDs(chart, crds); err != nil {
+	if err := listCRDs(chart, filepath.Join(tree, "common", "manifests", "crds")); err != nil {
 		return err
 	}
 	return s.write(chart, values{

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,46 +17,51 @@ const (
 		"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n"
 )
 
-// writeManifests writes a kustomization into each chart that has CRDs: with these, and with the objects of the module.
+// writeManifests writes a kustomization with the CRDs into each module that has a chart. That of the chart adds the objects of
+// the module.
 func writeManifests(root string) error {
 	client, err := helm.Offline("v1.33.0")
 	if err != nil {
 		return err
 	}
-	folders, err := filepath.Glob(filepath.Join(root, "charts", "*", "files", "crds"))
+	charts, err := filepath.Glob(filepath.Join(root, "charts", "*", "files", "crds"))
 	if err != nil {
 		return err
 	}
 	// Helm uses the .helmignore of the outermost chart only.
-	ignored := "charts/*/.helmignore\ncharts/*/kustomization.yaml\ncharts/*/manifests.yaml\n"
-	if err := os.WriteFile(filepath.Join(root, "charts", umbrella, ".helmignore"), []byte(ignored), 0o644); err != nil {
-		return err
-	}
-	for _, folder := range folders {
-		chart := filepath.Join(folder, "..", "..")
-		crds, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
-		if err != nil {
-			return err
-		}
-		kustomization := bytes.NewBufferString(kustomizationHead)
-		for _, crd := range crds {
-			fmt.Fprintf(kustomization, "  - files/crds/%s\n", filepath.Base(crd))
-		}
-		files := map[string][]byte{".helmignore": []byte("/kustomization.yaml\n/manifests.yaml\n")}
-		if module := filepath.Base(chart); module != "crds" {
-			kustomization.WriteString("  - manifests.yaml\n")
-			if files["manifests.yaml"], err = manifestsOf(client, root, module); err != nil {
+	files := map[string][]byte{"charts/" + umbrella + "/.helmignore": []byte("charts/*/.helmignore\ncharts/*/kustomization.yaml\ncharts/*/manifests.yaml\n")}
+	for _, crds := range charts {
+		chart, module := filepath.Base(filepath.Join(crds, "..", "..")), "common"
+		resources := []string{}
+		if chart != "crds" {
+			module = chart
+			resources = append(resources, "manifests.yaml")
+			if files["charts/"+chart+"/manifests.yaml"], err = manifestsOf(client, root, module); err != nil {
 				return fmt.Errorf("cannot render %s: %w", module, err)
 			}
 		}
-		files["kustomization.yaml"] = kustomization.Bytes()
-		for name, text := range files {
-			if err := os.WriteFile(filepath.Join(chart, name), text, 0o644); err != nil {
-				return err
-			}
+		files["charts/"+chart+"/.helmignore"] = []byte("/kustomization.yaml\n/manifests.yaml\n")
+		files["charts/"+chart+"/kustomization.yaml"] = kustomization(append(resources, "../../"+module+"/manifests"))
+		all, err := filepath.Glob(filepath.Join(crds, "*.yaml"))
+		if err != nil {
+			return err
+		}
+		for i := range all {
+			all[i] = "crds/" + filepath.Base(all[i])
+		}
+		files[module+"/manifests/kustomization.yaml"] = kustomization(all)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(root, name), text, 0o644); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// kustomization returns one with resources.
+func kustomization(resources []string) []byte {
+	return []byte(kustomizationHead + "  - " + strings.Join(resources, "\n  - ") + "\n")
 }
 
 // manifestsOf returns what the umbrella chart renders for one module, without CRDs.

@@ -153,7 +153,7 @@ func (p *plan) due(s state, first string, of demand) *release {
 
 // isSchema reports whether a file describes what users write: a CRD or the values of a chart.
 func isSchema(file string) bool {
-	return strings.Contains(file, "/manifests/crds/") || strings.HasPrefix(file, "charts/crds/files/") || strings.HasSuffix(file, "/values.schema.json")
+	return strings.Contains(file, "/manifests/crds/") || strings.HasSuffix(file, "/values.schema.json")
 }
 
 // next returns the next release of a unit.

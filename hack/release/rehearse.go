@@ -24,9 +24,9 @@ type history struct {
 var histories = []history{
 	{subject: "Explain a page", files: []string{"docs/*.md"}},
 	{subject: "Fix a provider", files: []string{"provider-*/main.go"}},
-	{subject: "Change the schema of a provider", files: []string{"provider-*/manifests/crds/*.yaml", "charts/provider-*/files/crds/*.yaml"}, cut: true},
+	{subject: "Change the schema of a provider", files: []string{"provider-*/manifests/crds/*.yaml"}, cut: true},
 	{subject: "Fix common", files: []string{"common/*/*.go"}},
-	{subject: "Change the schema of common", files: []string{"common/manifests/crds/*.yaml", "charts/crds/files/crds/*.yaml"}},
+	{subject: "Change the schema of common", files: []string{"common/manifests/crds/*.yaml"}},
 	{subject: "Change the notes of the umbrella chart", files: []string{"charts/direct-secrets/templates/NOTES.txt"}},
 }
 

@@ -90,7 +90,7 @@ func TestHistories(t *testing.T) {
 	h := newTestRepo(t)
 	h.commit("Add more", map[string]string{
 		"docs/a.md": "a\n", "common/a/a.go": "package a\n", "charts/direct-secrets/templates/NOTES.txt": "a\n",
-		"provider-a/manifests/crds/a.yaml": "a\n", "charts/provider-a/files/crds/a.yaml": "a\n",
+		"provider-a/manifests/crds/a.yaml": "a\n",
 	})
 	out := &bytes.Buffer{}
 	tag := h.commandThenTags(nil, out)

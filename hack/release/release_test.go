@@ -32,7 +32,6 @@ func newTestRepo(t *testing.T) testRepo {
 		"go.mod":                          "module root\n",
 		"charts/library/Chart.yaml":       "name: library\nversion: 0.1.0\nappVersion: 0.1.0\n",
 		"charts/crds/Chart.yaml":          "name: crds\nversion: 0.1.0\nappVersion: 0.1.0\nannotations:\n  a: b\n",
-		"charts/crds/files/crds/a.yaml":   "a\n",
 		"charts/direct-secrets/a.yaml":    "a\n",
 		"charts/direct-secrets/README.md": "a\n",
 		"charts/direct-secrets/Chart.yaml": "name: direct-secrets\nversion: 0.1.0\nappVersion: 0.1.0\nannotations:\n  a: b\ndependencies:\n  - name: library\n    version: 0.1.0\n" +
@@ -337,9 +336,9 @@ func TestPublish(t *testing.T) {
 	cases := []struct{ reason, want string }{
 		{"no tags", "Step 1\ncommon/v0.1.0 (first release)\nAfter common, with the change of Renovate that moves to it: provider-a, provider-b, direct-secrets\n" +
 			"Step 2\nprovider-a/v0.1.0 (first release)\nprovider-b/v0.1.0 (first release)\nv0.1.0 (first release)\nStep 3\nNothing is due.\n"},
-		{"common has changed", "Step 1\ncommon/v0.2.0 (after v0.1.0)\n  - Add a field\n" +
+		{"common has changed", "Step 1\ncommon/v0.2.0 (after v0.1.0)\n  - Add a field\nAfter common, with the change of Renovate that moves to it: direct-secrets\n" +
 			"Step 2\nprovider-a/v0.2.0 (after v0.1.0)\n  - Move to common v0.2.0\nprovider-b/v0.2.0 (after v0.1.0)\n  - Move to common v0.2.0\n" +
-			"v0.2.0 (after v0.1.0)\n  - Pin provider-a v0.2.0\n  - Pin provider-b v0.2.0\nStep 3\nNothing is due.\n"},
+			"v0.2.0 (after v0.1.0)\n  - Add a field\n  - Pin provider-a v0.2.0\n  - Pin provider-b v0.2.0\nStep 3\nNothing is due.\n"},
 	}
 	for i, tc := range cases {
 		if i == 1 {

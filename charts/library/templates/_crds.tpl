@@ -1,11 +1,10 @@
-{{/* The CRDs have the annotation helm.sh/resource-policy: keep. */}}
+{{/* The CRDs of the module, with the annotation that makes Helm keep them, and with them all objects of their Kinds. */}}
 {{- define "library.crds" -}}
 {{- if .settings.crds.enabled -}}
-{{- $keep := printf "%s: %s" "helm.sh/resource-policy" "keep" -}}
-{{- $all := $keep -}}
-{{- with .settings.crds.annotations }}{{ $all = printf "%s\n%s" $keep (toYaml . | indent 4) }}{{ end -}}
+{{- $all := "\n  annotations:\n    helm.sh/resource-policy: keep\n" -}}
+{{- with .settings.crds.annotations }}{{ $all = printf "%s%s\n" $all (toYaml . | indent 4) }}{{ end -}}
 {{- range $path, $_ := .root.Files.Glob "files/crds/*.yaml" }}
-{{ $.root.Files.Get $path | replace $keep $all }}
+{{ $.root.Files.Get $path | replace "\n  annotations:\n" $all }}
 {{- end }}
 {{- end -}}
 {{- end -}}
