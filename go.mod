@@ -28,10 +28,7 @@ require (
 	github.com/Masterminds/semver/v3 v3.5.0
 	github.com/direct-secrets/direct-secrets/common v0.1.0
 	github.com/direct-secrets/direct-secrets/e2e v0.1.0
-	github.com/direct-secrets/direct-secrets/generator-password v0.1.0
 	github.com/direct-secrets/direct-secrets/provider-aws v0.1.0
-	github.com/direct-secrets/direct-secrets/provider-gcp v0.1.0
-	github.com/direct-secrets/direct-secrets/provider-vault v0.1.0
 	github.com/go-logr/logr v1.4.4
 	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/common v0.70.0
@@ -41,22 +38,27 @@ require (
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
 	go.yaml.in/yaml/v3 v3.0.6
-	gomodules.xyz/jsonpatch/v2 v2.5.0
-	gopkg.in/evanphx/json-patch.v4 v4.13.0
-	helm.sh/helm/v4 v4.3.0
 	k8s.io/api v0.37.0
 	k8s.io/apiextensions-apiserver v0.37.0
 	k8s.io/apimachinery v0.37.0
-	k8s.io/apiserver v0.37.0
 	k8s.io/cli-runtime v0.37.0
 	oras.land/oras-go/v2 v2.6.2
-	sigs.k8s.io/kustomize/api v0.21.1
-	sigs.k8s.io/kustomize/kyaml v0.21.1
-	sigs.k8s.io/structured-merge-diff/v6 v6.4.2
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require github.com/robfig/cron/v3 v3.0.1 // indirect
+require (
+	github.com/direct-secrets/direct-secrets/generator-password v0.1.0 // indirect
+	github.com/direct-secrets/direct-secrets/provider-gcp v0.1.0 // indirect
+	github.com/direct-secrets/direct-secrets/provider-vault v0.1.0 // indirect
+	github.com/robfig/cron/v3 v3.0.1 // indirect
+	gomodules.xyz/jsonpatch/v2 v2.5.0 // indirect
+	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
+	helm.sh/helm/v4 v4.3.0 // indirect
+	k8s.io/apiserver v0.37.0 // indirect
+	sigs.k8s.io/kustomize/api v0.21.1 // indirect
+	sigs.k8s.io/kustomize/kyaml v0.21.1 // indirect
+	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
+)
 
 require (
 	cel.dev/expr v0.25.2 // indirect
@@ -101,10 +103,11 @@ require (
 	github.com/cyphar/filepath-securejoin v0.7.0 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/dennwc/varint v1.0.0 // indirect
-	github.com/direct-secrets/direct-secrets/generator-keys v0.1.0
-	github.com/direct-secrets/direct-secrets/provider-azure v0.1.0
-	github.com/direct-secrets/direct-secrets/provider-kubernetes v0.1.0
-	github.com/direct-secrets/direct-secrets/provider-onepassword v0.1.0
+	github.com/direct-secrets/direct-secrets/generator-keys v0.1.0 // indirect
+	github.com/direct-secrets/direct-secrets/migrate v0.1.0
+	github.com/direct-secrets/direct-secrets/provider-azure v0.1.0 // indirect
+	github.com/direct-secrets/direct-secrets/provider-kubernetes v0.1.0 // indirect
+	github.com/direct-secrets/direct-secrets/provider-onepassword v0.1.0 // indirect
 	github.com/dylibso/observe-sdk/go v0.0.0-20240819160327-2d926c5d788a // indirect
 	github.com/edsrzf/mmap-go v1.2.1-0.20241212181136-fad1cd13edbd // indirect
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
@@ -191,7 +194,7 @@ require (
 	github.com/tetratelabs/wazero v1.12.0 // indirect
 	github.com/tidwall/gjson v1.20.0 // indirect
 	github.com/tidwall/match v1.1.1 // indirect
-	github.com/tidwall/pretty v1.2.0 // indirect
+	github.com/tidwall/pretty v1.2.1 // indirect
 	github.com/tidwall/sjson v1.2.5 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	github.com/xlab/treeprint v1.2.0 // indirect
@@ -251,3 +254,5 @@ replace github.com/direct-secrets/direct-secrets/provider-kubernetes => ./provid
 replace github.com/direct-secrets/direct-secrets/provider-onepassword => ./provider-onepassword
 
 replace github.com/direct-secrets/direct-secrets/provider-azure => ./provider-azure
+
+replace github.com/direct-secrets/direct-secrets/migrate => ./migrate

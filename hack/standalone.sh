@@ -57,7 +57,7 @@ done
 modules=()
 for module in "$@"; do
 	module=${module#./}
-	[[ $module == . || $module == e2e ]] || modules+=("$module")
+	[[ $module == . || $module == e2e || $module == migrate ]] || modules+=("$module")
 done
 
 # The checksum database does not know the modules that were just packed. -trimpath without cgo

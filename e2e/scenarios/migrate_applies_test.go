@@ -37,7 +37,7 @@ func TestMigratedApplies(t *testing.T) {
 		}
 		created++
 	}
-	must(t, filepath.WalkDir("../../cmd/dsctl/internal/migrate/testdata/corpus", func(path string, _ fs.DirEntry, err error) error {
+	must(t, filepath.WalkDir("../../migrate/testdata/corpus", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || (!strings.HasSuffix(path, ".out.yaml") && !strings.HasSuffix(path, ".out.json")) {
 			return err
 		}

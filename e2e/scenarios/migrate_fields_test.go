@@ -15,7 +15,7 @@ import (
 )
 
 // migrateFields is the list that a test of dsctl holds the rules of migrate to.
-const migrateFields = "../../cmd/dsctl/internal/migrate/testdata/fields.txt"
+const migrateFields = "../../migrate/testdata/fields.txt"
 
 // migrateKinds are the Kinds of External Secrets Operator that migrate converts.
 var migrateKinds = []string{

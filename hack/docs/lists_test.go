@@ -110,7 +110,7 @@ func TestProductOfStore(t *testing.T) {
 // TestMigrated reads rules like those of `dsctl migrate`.
 func TestMigrated(t *testing.T) {
 	tree := t.TempDir()
-	folder := filepath.Join(tree, "cmd", "dsctl", "internal", "migrate")
+	folder := filepath.Join(tree, "migrate")
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ type migrated struct{ stores, classes, generators []string }
 
 // migratedBy reads the rules of `dsctl migrate`, whose package only dsctl can import.
 func migratedBy(tree string) (migrated, error) {
-	folder := filepath.Join(tree, "cmd", "dsctl", "internal", "migrate")
+	folder := filepath.Join(tree, "migrate")
 	var m migrated
 	for file, found := range map[string]struct {
 		in   func(*ast.File) []string

@@ -66,7 +66,7 @@ func (r repo) units() ([]unit, error) {
 		all = append(all, unit{Name: name, Prefix: name + "/", Folders: []string{name, chart, "charts/library"}, Chart: chart})
 	}
 	chart := filepath.Join("charts", umbrella)
-	return append(all, unit{Name: umbrella, Folders: []string{chart, "charts/crds", "charts/library", "common/manifests/crds", "cmd", "internal", "e2e/stack", "go.mod", "go.sum"}, Chart: chart}), nil
+	return append(all, unit{Name: umbrella, Folders: []string{chart, "charts/crds", "charts/library", "common/manifests/crds", "cmd", "migrate", "internal", "e2e/stack", "go.mod", "go.sum"}, Chart: chart}), nil
 }
 
 // last returns the version of the last release of a unit that the present commit contains; empty if there is none.

@@ -104,7 +104,7 @@ for (const [file, want] of expected) {
 if (branches.size !== 1) failures.push(`common must move by one change, and does by these branches: ${[...branches].join(' ') || 'none'}`);
 
 for (const [name, file] of own) {
-  const want = files.filter((f) => f === file || (/^(e2e\/)?go\.mod$/.test(f) && lines(f, `^\\s+${name} v`).length > 0)).sort();
+  const want = files.filter((f) => f === file || (/^((e2e|migrate)\/)?go\.mod$/.test(f) && lines(f, `^\\s+${name} v`).length > 0)).sort();
   const found = all.filter(({ depName, updates }) => depName === name && updates?.length > 0);
   const got = found.map(({ packageFile }) => packageFile).sort();
   const branches = new Set(found.flatMap(({ updates }) => updates.map(({ branchName }) => branchName)));

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/migrate"
+	"github.com/direct-secrets/direct-secrets/migrate"
 )
 
 // The exit codes of migrate.

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/cutover"
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/migrate"
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
+	"github.com/direct-secrets/direct-secrets/migrate"
+	"github.com/direct-secrets/direct-secrets/migrate/cutover"
+	"github.com/direct-secrets/direct-secrets/migrate/output"
 )
 
 // clusterSource reads the objects of a cluster that migrate converts, and the annotations of ServiceAccounts. If a namespace is

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/cutover"
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/migrate"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/migrate"
+	"github.com/direct-secrets/direct-secrets/migrate/cutover"
 )
 
 // cutoverFlags are the flags of migrate that change the cluster.

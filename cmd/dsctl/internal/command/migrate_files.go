@@ -12,8 +12,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/migrate"
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
+	"github.com/direct-secrets/direct-secrets/migrate"
+	"github.com/direct-secrets/direct-secrets/migrate/output"
 )
 
 // file is a source of migrate.

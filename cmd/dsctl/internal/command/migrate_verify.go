@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/kustomize"
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/migrate"
+	"github.com/direct-secrets/direct-secrets/migrate"
+	"github.com/direct-secrets/direct-secrets/migrate/kustomize"
 )
 
 // verify builds each kustomization of the files before and after the conversion. Differences, and what cannot be built, are added to the

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/migrate"
+	"github.com/direct-secrets/direct-secrets/migrate"
 )
 
 // workloadKinds are those whose annotations of Stakater's Reloader migrate reads.

@@ -10,9 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/inspect"
+	"github.com/direct-secrets/direct-secrets/migrate/output"
 )
 
 // rendered is a rendered Secret or ConfigMap without its values.

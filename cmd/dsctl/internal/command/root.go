@@ -15,7 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
+	"github.com/direct-secrets/direct-secrets/migrate/output"
 )
 
 // These are the exit codes.

@@ -12,10 +12,10 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/reader"
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/strict"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/migrate/output"
+	"github.com/direct-secrets/direct-secrets/migrate/strict"
 )
 
 // A session is a connection to the cluster that the flags select.

@@ -3,7 +3,7 @@ package command
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
+	"github.com/direct-secrets/direct-secrets/migrate/output"
 )
 
 func newVersion(o *options, version string) *cobra.Command {

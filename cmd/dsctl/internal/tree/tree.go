@@ -8,10 +8,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/inspect"
+	"github.com/direct-secrets/direct-secrets/migrate/output"
 )
 
 // A Node is an object, together with the objects that depend on it.

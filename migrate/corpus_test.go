@@ -12,7 +12,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
+	"github.com/direct-secrets/direct-secrets/migrate/output"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/actions"
+	"github.com/direct-secrets/direct-secrets/migrate/internal/actions"
 )
 
 // scalarNode returns a string with the comments of the node that it replaces.

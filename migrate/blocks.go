@@ -8,7 +8,7 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/actions"
+	"github.com/direct-secrets/direct-secrets/migrate/internal/actions"
 )
 
 // block is a part of a template under a condition, by its lines: from is the first, and to is behind the last.

@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/splice"
+	"github.com/direct-secrets/direct-secrets/migrate/internal/splice"
 )
 
 // convertRoot converts a kustomization, and reports whether anything changes.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
+	"github.com/direct-secrets/direct-secrets/migrate/output"
 )
 
 // A Report lists how each object and field is converted.

@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/actions"
+	"github.com/direct-secrets/direct-secrets/migrate/internal/actions"
 )
 
 // A Verdict says how a field or an object is converted.

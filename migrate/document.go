@@ -14,7 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/actions"
+	"github.com/direct-secrets/direct-secrets/migrate/internal/actions"
 )
 
 // A Source is a stream of YAML documents.

@@ -9,8 +9,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/actions"
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/splice"
+	"github.com/direct-secrets/direct-secrets/migrate/internal/actions"
+	"github.com/direct-secrets/direct-secrets/migrate/internal/splice"
 )
 
 // encode returns a mapping as a document without the separator, below a comment.

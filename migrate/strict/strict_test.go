@@ -16,11 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/cutover"
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/strict"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/manifests"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+	"github.com/direct-secrets/direct-secrets/migrate/cutover"
+	"github.com/direct-secrets/direct-secrets/migrate/strict"
 )
 
 var cluster *controlplane.ControlPlane

@@ -9,8 +9,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/actions"
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/splice"
+	"github.com/direct-secrets/direct-secrets/migrate/internal/actions"
+	"github.com/direct-secrets/direct-secrets/migrate/internal/splice"
 )
 
 // gitOps converts the patches and health checks in objects of Flux and Argo CD, and reports whether anything changes.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
+	"github.com/direct-secrets/direct-secrets/migrate/output"
 )
 
 // largeTree returns the manifests of an organization: 400 ExternalSecrets of 40 teams, in stores of several providers.

@@ -10,7 +10,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/kustomize"
+	"github.com/direct-secrets/direct-secrets/migrate/kustomize"
 )
 
 const (
