@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# Runs tests of concurrent code with the race detector. These are the unit tests of all packages of common and of the modules,
-# except packages that only compute, and one scenario of each controller on a control plane. RACE is the command that runs
-# tests. `make race` exports the servers. `make test-race` runs everything.
+# Runs tests of concurrent code with the race detector: the unit tests of each package that has goroutines, locks or atomic
+# values, and one scenario of each controller on a control plane. Rendering is slow and has only caches; it is left to
+# `make test-race`, which runs everything. RACE is the command that runs tests. `make race` exports the servers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 failed=0
-# Rendering has no goroutines, and takes ten times as long with the race detector.
 for module in common provider-* generator-*; do
-	echo "== $module"
+	concurrent=$(cd "$module" && git grep -lE '\bgo (func|[a-z.]+\()|\b(sync|errgroup|singleflight|atomic)\.' -- '*.go' ':!*_test.go' | xargs -r -n 1 dirname | sort -u | sed 's=^=/=')
+	[[ -n $concurrent ]] || continue
 	packages=$(go -C "$module" list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... |
-		grep -vE '/controlplane|/operatortest|/testenv|^[^ ]*/(render|password)[ /]' | cut -d ' ' -f 1)
+		grep -vE '/controlplane|/operatortest|/testenv|^[^ ]*/(render|emulator|conformance|[a-z]+test)[ /]' | cut -d ' ' -f 1 | grep -E "($(paste -sd '|' <<<"$concurrent"))\$" || true)
+	[[ -n $packages ]] || continue
+	echo "== $module"
 	(cd "$module" && $RACE $packages) || failed=1
 done
 
