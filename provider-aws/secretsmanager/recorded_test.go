@@ -56,7 +56,7 @@ func TestRecorded(t *testing.T) {
 		case "KMS key denied":
 			srv.Inject(emulator.Fault{Code: "AccessDeniedException", Message: "Access to KMS is not allowed"})
 		}
-	})
+	}, "no such secret", "no value", "no such version", "marked for deletion")
 }
 
 func observedAt(t *testing.T, c *Client, key string) provider.Observed {
