@@ -53,7 +53,7 @@ func (c *Config) explain(err error, codes Codes) *provider.Error {
 	status, certificate := statusOf(err), provider.CertificateFaultOf(err)
 	switch {
 	case errors.As(err, &api):
-		if m, ok := codes.meaning(api.ErrorCode()); ok {
+		if m, ok := codes.meaning(api.ErrorCode()); ok && (m.Class != provider.NotFound || CodeOf(err) != "") {
 			return c.errorFor(m, api, err)
 		}
 		if status == http.StatusTooManyRequests {

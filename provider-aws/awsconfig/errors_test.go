@@ -55,6 +55,11 @@ func TestExplain(t *testing.T) {
 			err:    coded("NoSuchSecretNotFoundException", canary),
 			want:   provider.NewError(provider.Unavailable, "it: AWS returned the error NoSuchSecretNotFoundException"),
 		},
+		"LoginMissing": {
+			reason: "A login that misses something, such as a role of SSO, does not say that a secret does not exist.",
+			err:    &loginError{login: &login{field: "spec.auth", doing: "the operator's own identity has no credentials"}, err: coded("ServiceCode", canary)},
+			want:   provider.NewError(provider.Unavailable, "spec.auth: the operator's own identity has no credentials: AWS returned the error ServiceCode"),
+		},
 		"OddCode": {
 			reason: "A text that does not look like a code is not shown.",
 			err:    coded("code with "+canary, canary),

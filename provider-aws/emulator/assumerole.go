@@ -6,7 +6,10 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
 )
 
 const (
@@ -30,13 +33,16 @@ type assumeRoleResult struct {
 }
 
 func (e *Emulator) assumeRole(q *request, form url.Values) (any, error) {
-	arn, externalID := form.Get("RoleArn"), form.Get("ExternalId")
-	r, known := e.identities.role(arn)
+	role, externalID := form.Get("RoleArn"), form.Get("ExternalId")
+	if err := checkRole(role); err != nil {
+		return nil, err
+	}
+	r, known := e.identities.role(role)
 	if !known || !r.trusts(q.caller, externalID) || q.caller.denies("sts:AssumeRole", "") {
-		return nil, forbidden("User: " + q.caller.arn + " is not authorized to perform: sts:AssumeRole on resource: " + arn)
+		return nil, forbidden("User: " + q.caller.arn + " is not authorized to perform: sts:AssumeRole on resource: " + role)
 	}
 	if len(members(form, "Tags", ".Key", ".Value")) > 0 && q.caller.denies("sts:TagSession", "") {
-		return nil, forbidden("User: " + q.caller.arn + " is not authorized to perform: sts:TagSession on resource: " + arn)
+		return nil, forbidden("User: " + q.caller.arn + " is not authorized to perform: sts:TagSession on resource: " + role)
 	}
 	s := Session{Name: form.Get("RoleSessionName"), ExternalID: externalID, SourceAccessKeyID: accessKeyOf(q.http)}
 	d, err := sessionDuration(form, r)
@@ -57,6 +63,14 @@ func (e *Emulator) assumeRole(q *request, form url.Values) (any, error) {
 	}
 	c := e.open(r, s, d)
 	return &assumeRoleResult{Credentials: c, AssumedRoleUser: e.userOf(c)}, nil
+}
+
+// checkRole returns the error of STS for a text that is no ARN.
+func checkRole(role string) error {
+	if a, err := arn.Parse(role); err != nil || a.Partition == "" || a.Service == "" || a.Resource == "" {
+		return badRequest("ValidationError", "%s is invalid", role)
+	}
+	return nil
 }
 
 func (e *Emulator) userOf(c *sessionCredentials) assumedRoleUser {
@@ -95,13 +109,13 @@ func (s *Session) tag(form url.Values, from *Session) error {
 	}
 	s.Tags = map[string]string{}
 	for _, t := range tags {
-		if _, twice := s.Tags[t[0]]; twice {
+		if s.hasTag(t[0]) {
 			return badRequest("InvalidParameterValue", "Duplicate tag keys found. Please note that Tag keys are case insensitive.")
 		}
 		s.Tags[t[0]] = t[1]
 	}
 	for _, k := range members(form, "TransitiveTagKeys", "") {
-		if _, ok := s.Tags[k[0]]; !ok {
+		if !s.hasTag(k[0]) {
 			return badRequest("InvalidParameterValue", "The specified transitive tag key must be included in the requested tags.")
 		}
 		s.TransitiveTagKeys = append(s.TransitiveTagKeys, k[0])
@@ -110,11 +124,21 @@ func (s *Session) tag(form url.Values, from *Session) error {
 		return nil
 	}
 	for _, k := range from.TransitiveTagKeys {
-		if _, ok := s.Tags[k]; ok {
+		if s.hasTag(k) {
 			return badRequest("InvalidParameterValue", "One of the specified transitive tag keys can't be set because it conflicts with a transitive tag key from the calling session.")
 		}
 		s.Tags[k] = from.Tags[k]
 	}
 	s.TransitiveTagKeys = slices.Concat(from.TransitiveTagKeys, s.TransitiveTagKeys)
 	return nil
+}
+
+// hasTag reports whether the session has a tag. The keys of tags are case insensitive.
+func (s *Session) hasTag(key string) bool {
+	for k := range s.Tags {
+		if strings.EqualFold(k, key) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,7 +1,6 @@
 package parameterstore
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -14,11 +13,7 @@ import (
 func TestRecorded(t *testing.T) {
 	faults := map[string]emulator.Fault{}
 	for _, f := range conformance.Facts(t, "recorded.json") { // The emulator has no KMS: its faults stand for it.
-		var body struct{ Message string }
-		if err := json.Unmarshal(f.Body, &body); err != nil {
-			t.Fatal(err)
-		}
-		faults[f.State] = emulator.Fault{Code: f.Code, Message: body.Message}
+		faults[f.State] = awstest.FaultOf(f)
 	}
 	call := func(t *testing.T, endpoint string, _ conformance.Fact) error {
 		c, err := connectTo(t, endpoint)

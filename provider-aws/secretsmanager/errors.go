@@ -45,7 +45,7 @@ const hasReplicas = "replica regions"
 // explain turns an error of the SDK into a provider.Error.
 func (c *Client) explain(err error, what string) error {
 	var api smithy.APIError
-	if errors.As(err, &api) && codeOf(api) != api.ErrorCode() {
+	if awsconfig.CodeOf(err) != "" && errors.As(err, &api) && codeOf(api) != api.ErrorCode() {
 		return c.config.ExplainCode(codeOf(api), "", what, codes)
 	}
 	return c.config.Explain(err, what, codes)

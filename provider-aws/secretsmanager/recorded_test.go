@@ -67,3 +67,21 @@ func observedAt(t *testing.T, c *Client, key string) provider.Observed {
 	}
 	return seen
 }
+
+// TestLoginSaysNothing makes a login fail with codes of Secrets Manager: no secret is missing.
+func TestLoginSaysNothing(t *testing.T) {
+	for name, fault := range map[string]emulator.Fault{
+		"Missing": {Code: "ResourceNotFoundException"},
+		"Deleted": {Code: invalidRequest, Message: "it was marked for deletion"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv := awstest.Start(t)
+			fault.Call = "AssumeRole"
+			srv.Inject(fault)
+			t.Setenv("AWS_ENDPOINT_URL_STS", srv.URL())
+			if _, err := client(t, srv, awstest.WithRole("arn:aws:iam::000000000000:role/shop")).Get(t.Context(), provider.Ref{Key: "shop/db"}); err == nil || provider.IsNotFound(err) {
+				t.Errorf("Get(...): %v, class %q", err, provider.ClassOf(err))
+			}
+		})
+	}
+}

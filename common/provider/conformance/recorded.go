@@ -62,10 +62,11 @@ func (f Fact) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set(k, v)
 	}
 	w.WriteHeader(f.Status)
-	_, _ = w.Write(f.raw()) // The client reads all of it.
+	_, _ = w.Write(f.Raw()) // The client reads all of it.
 }
 
-func (f Fact) raw() []byte {
+// Raw returns the body of the answer.
+func (f Fact) Raw() []byte {
 	var text string
 	if json.Unmarshal(f.Body, &text) == nil {
 		return []byte(text)
@@ -146,7 +147,7 @@ func (h FactHarness) compare(t *testing.T, f Fact) {
 	got := classOf(h.Call(t, at, f))
 	recorded := httptest.NewRecorder()
 	f.ServeHTTP(recorded, nil)
-	diff := cmp.Diff(h.Seen(f.Status, recorded.Header(), f.raw()), last)
+	diff := cmp.Diff(h.Seen(f.Status, recorded.Header(), f.Raw()), last)
 	if (diff != "") != (f.Differs != "") {
 		t.Errorf("the server differs because %q: -recorded, +server:\n%s", f.Differs, diff)
 	}

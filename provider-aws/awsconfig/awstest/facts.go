@@ -17,8 +17,10 @@ type seen struct {
 	Code, Text, QueryError string
 }
 
-// seenIn reads an error in the JSON protocol, or in that of STS, which is XML.
-func seenIn(status int, h http.Header, body []byte) any {
+// SeenIn returns what of an error a fact and the emulator must have in common. It is in the JSON protocol, or in that of STS, which is XML.
+func SeenIn(status int, h http.Header, body []byte) any { return seenIn(status, h, body) }
+
+func seenIn(status int, h http.Header, body []byte) seen {
 	var b struct {
 		Type    string `json:"__type"`
 		Message string // The decoder also accepts message.
@@ -49,6 +51,12 @@ func RunFacts(t *testing.T, call func(t *testing.T, endpoint string, f conforman
 			prepare(t, srv, f.State)
 			return srv.URL()
 		},
-		Call: call, Seen: seenIn, Absent: absent,
+		Call: call, Seen: SeenIn, Absent: absent,
 	})
+}
+
+// FaultOf returns the fault of an emulator that answers as recorded, for states that it does not have.
+func FaultOf(f conformance.Fact) emulator.Fault {
+	s := seenIn(f.Status, http.Header{}, f.Raw())
+	return emulator.Fault{Code: s.Code, Message: s.Text, Status: s.Status}
 }
