@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -50,11 +51,26 @@ func explainStatus(resp *http.Response, body []byte, what string) error {
 		}
 		return provider.NewError(provider.Denied, "%s: access denied; grant the token of %s %s", what, tokenField, needed)
 	case http.StatusNotFound:
-		return provider.NewError(provider.NotFound, "%s: it does not exist", what)
+		return missing(answer.Message, what)
 	case http.StatusConflict:
 		return provider.NewError(provider.Conflict, "%s: another client changes the vault at the same time; retrying", what)
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		return provider.NewError(provider.Invalid, "%s: the Connect server refuses the request (status %d)", what, resp.StatusCode)
 	}
 	return provider.NewError(provider.Unavailable, "%s: the Connect server returned status %d", what, resp.StatusCode)
+}
+
+// errNoVault is the error of a request for a vault that does not exist.
+var errNoVault = provider.NewError(provider.Unavailable, "%s: a vault does not exist any more; retrying", vaultsField)
+
+// missing classifies a 404. Only that of an item or a file is NotFound: Connect names what does not exist, as documented at
+// https://developer.1password.com/docs/connect/api-reference. A gateway in front of it can answer in the same format.
+func missing(message, what string) error {
+	switch thing, _, _ := strings.Cut(strings.ToLower(message), " "); thing {
+	case "item", "file":
+		return provider.NewError(provider.NotFound, "%s: it does not exist", what)
+	case "vault":
+		return errNoVault
+	}
+	return foreign(what)
 }

@@ -7,6 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -23,7 +25,7 @@ func (c *Client) searched(ctx context.Context) ([]vault, error) {
 	}
 	all, err := c.api.listVaults(ctx)
 	if err != nil {
-		if provider.IsNotFound(err) {
+		if provider.IsNotFound(err) || errors.Is(err, errNoVault) {
 			err = foreign("listing vaults")
 		}
 		return nil, err
@@ -105,7 +107,7 @@ func (c *Client) known(ctx context.Context, key string) (*item, error) {
 	if !ok {
 		return nil, nil //nolint:nilnil // That an item is not known is no error.
 	}
-	i, err := c.api.getItem(ctx, p)
+	i, err := c.getItem(ctx, p)
 	switch {
 	case err == nil && (i.Title == key || i.ID == key):
 		return i, nil
@@ -125,7 +127,7 @@ func (c *Client) search(ctx context.Context, key string) (*item, error) {
 	if remoteID.MatchString(key) {
 		for _, v := range vaults {
 			p := place{vault: v, id: key}
-			if i, err := c.api.getItem(ctx, p); !provider.IsNotFound(err) {
+			if i, err := c.getItem(ctx, p); !provider.IsNotFound(err) {
 				return c.located(key, p, i, err)
 			}
 		}
@@ -139,7 +141,7 @@ func (c *Client) search(ctx context.Context, key string) (*item, error) {
 			continue
 		}
 		p := place{vault: v, id: id}
-		i, err := c.api.getItem(ctx, p)
+		i, err := c.getItem(ctx, p)
 		if provider.IsNotFound(err) || err == nil && i.Title != key {
 			return nil, changed(&item{Title: key})
 		}
@@ -201,14 +203,28 @@ func ambiguous(in vault, ids []string) error {
 	return provider.NewError(provider.Invalid, "%d items of vault %s have this title; rename all but one, or use the ID of one as the key: %s", len(ids), quoted(in.Name), list(ids))
 }
 
-// itemsOf lists items. A vault that does not exist any more is no proof that an item does not.
+// itemsOf lists items.
 func (c *Client) itemsOf(ctx context.Context, in vault, title string) ([]item, error) {
 	items, err := c.api.listItems(ctx, in, title)
-	if provider.IsNotFound(err) {
-		c.forgetVaults()
-		return nil, provider.NewError(provider.Unavailable, "%s: vault %s does not exist any more; retrying", vaultsField, quoted(in.Name))
+	if provider.IsNotFound(err) { // A vault is listed, not an item.
+		err = errNoVault
 	}
-	return items, err
+	return items, c.explainVault(in, err)
+}
+
+// getItem reads an item.
+func (c *Client) getItem(ctx context.Context, at place) (*item, error) {
+	i, err := c.api.getItem(ctx, at)
+	return i, c.explainVault(at.vault, err)
+}
+
+// explainVault names a vault that does not exist any more, which is no proof that an item does not.
+func (c *Client) explainVault(in vault, err error) error {
+	if !errors.Is(err, errNoVault) {
+		return err
+	}
+	c.forgetVaults()
+	return provider.NewError(provider.Unavailable, "%s: vault %s does not exist any more; retrying", vaultsField, quoted(in.Name))
 }
 
 // titled returns the IDs of items by title.

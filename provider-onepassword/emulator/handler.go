@@ -34,6 +34,19 @@ func failed(status int, message string) response {
 	return response{status: status, body: map[string]any{"status": status, "message": message}}
 }
 
+func absent(what, id string) response { return failed(http.StatusNotFound, what+" "+id+" not found") }
+
+// refusal is the answer to a request with an injected status.
+func refusal(r *http.Request, status int) response {
+	switch item := r.PathValue("item"); {
+	case status == http.StatusNotFound && item != "":
+		return absent("item", item)
+	case status == http.StatusNotFound:
+		return absent("vault", r.PathValue("vault"))
+	}
+	return failed(status, http.StatusText(status))
+}
+
 // Handler returns the API.
 func (e *Emulator) Handler() http.Handler {
 	mux := http.NewServeMux()
@@ -79,7 +92,7 @@ func (e *Emulator) serve(w http.ResponseWriter, r *http.Request, method string, 
 		if fault.RetryAfter > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(int(fault.RetryAfter/time.Second)))
 		}
-		write(w, failed(fault.Status, http.StatusText(fault.Status)))
+		write(w, refusal(r, fault.Status))
 		return
 	}
 	resp := failed(http.StatusUnauthorized, "Invalid bearer token")
@@ -115,16 +128,16 @@ func (e *Emulator) run(r request, token string, call func(request) response) res
 	if id := r.PathValue("vault"); id != "" {
 		i := slices.IndexFunc(e.vaults, func(v *vault) bool { return v.id == id })
 		if i < 0 {
-			return failed(http.StatusNotFound, "Vault not found")
+			return absent("vault", id)
 		}
 		if r.vault = e.vaults[i]; !e.canRead(token, r.vault) {
-			return failed(http.StatusForbidden, "The token has no access to this vault")
+			return failed(http.StatusForbidden, "vault "+id+" is not in scope")
 		}
 	}
 	if id := r.PathValue("item"); id != "" {
 		i := slices.IndexFunc(r.vault.items, func(i *Item) bool { return i.ID == id })
 		if i < 0 {
-			return failed(http.StatusNotFound, "Item not found")
+			return absent("item", id)
 		}
 		r.item = r.vault.items[i]
 	}

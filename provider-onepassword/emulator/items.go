@@ -83,7 +83,7 @@ func fileOf(r request) (File, bool) {
 func (r request) getFile() response {
 	f, ok := fileOf(r)
 	if !ok {
-		return failed(http.StatusNotFound, "File not found")
+		return absent("file", r.PathValue("file"))
 	}
 	return response{status: http.StatusOK, body: f}
 }
@@ -91,7 +91,7 @@ func (r request) getFile() response {
 func (r request) getFileContent() response {
 	f, ok := fileOf(r)
 	if !ok {
-		return failed(http.StatusNotFound, "File not found")
+		return absent("file", r.PathValue("file"))
 	}
 	return response{status: http.StatusOK, raw: append([]byte{}, f.Content...)}
 }
