@@ -231,6 +231,9 @@ func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.
 				o.Limit = (o.Limit + 7) / 8
 				continue
 			}
+			if err == nil && len(list.Items) == 0 && o.Continue == "" && list.Continue == "" {
+				err = c.checkNamespace(ctx)
+			}
 			if err != nil {
 				yield(provider.Value{}, c.explain(err, "listing secrets", fmt.Sprintf("grant the identity list on secrets in namespace %s", c.namespace)))
 				return

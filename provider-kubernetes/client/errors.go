@@ -64,18 +64,33 @@ func fieldsOf(err error) (fields string) {
 func (c *Client) missing(ctx context.Context, err error, resource, name string) error {
 	what := fmt.Sprintf("%s %q", resource[:len(resource)-1], name)
 	if isMissing(err, resource, name) {
-		ns := &corev1.Namespace{}
-		err = c.do(ctx, c.calls.Get().Resource("namespaces").Name(c.namespace), ns)
-		switch {
-		case err == nil && ns.DeletionTimestamp != nil:
-			return provider.NewError(provider.Invalid, "spec.remoteNamespace: namespace %s is being deleted", c.namespace)
-		case err == nil, kerrors.IsForbidden(err):
+		if err = c.checkNamespace(ctx); err == nil {
 			return provider.NewError(provider.NotFound, "%s: does not exist in namespace %s", what, c.namespace)
-		case isMissing(err, "namespaces", c.namespace):
-			return provider.NewError(provider.Invalid, "spec.remoteNamespace: namespace %s does not exist", c.namespace)
 		}
 	}
 	return c.explain(err, what, fmt.Sprintf("grant the identity get on %s in namespace %s", resource, c.namespace))
+}
+
+// checkNamespace returns an error if the namespace does not exist, or is being deleted, as far as the identity may know. An API server
+// answers a list of such a namespace with an empty list.
+func (c *Client) checkNamespace(ctx context.Context) error {
+	ns := &corev1.Namespace{}
+	err := c.do(ctx, c.calls.Get().Resource("namespaces").Name(c.namespace), ns)
+	switch {
+	case err == nil && ns.DeletionTimestamp != nil:
+		return provider.NewError(provider.Invalid, "spec.remoteNamespace: namespace %s is being deleted", c.namespace)
+	case kerrors.IsForbidden(err) && !isForeign(err):
+		return nil
+	}
+	return c.namespaceError(err)
+}
+
+// namespaceError explains that the namespace does not exist, and returns any other error as it is.
+func (c *Client) namespaceError(err error) error {
+	if isMissing(err, "namespaces", c.namespace) {
+		return provider.NewError(provider.Invalid, "spec.remoteNamespace: namespace %s does not exist", c.namespace)
+	}
+	return err
 }
 
 // isMissing reports whether the API server itself, not a proxy, says that an object does not exist.

@@ -260,12 +260,12 @@ func keyOf(name string) client.ObjectKey {
 }
 
 // adminToken returns a token of a ServiceAccount that is allowed everything.
-func adminToken(t testing.TB) string {
+func adminToken(t testing.TB, name string) string {
 	t.Helper()
-	token := tokenWith(t, "admin", "get")
+	token := tokenWith(t, name, "get")
 	must(t, admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "admin"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: remote, Name: "admin"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: remote, Name: name}},
 	}))
 	return token
 }

@@ -220,7 +220,7 @@ func (c *Client) patch(ctx context.Context, t provider.Target, seen provider.Obs
 // written returns the result of a write.
 func (c *Client) written(s *corev1.Secret, err error, t provider.Target, verb string) (provider.Written, error) {
 	if err != nil {
-		e := c.explain(err, fmt.Sprintf("secret %q", t.Key), fmt.Sprintf("grant the identity %s on secrets in namespace %s", verb, c.namespace))
+		e := c.explain(c.namespaceError(err), fmt.Sprintf("secret %q", t.Key), fmt.Sprintf("grant the identity %s on secrets in namespace %s", verb, c.namespace))
 		if isMissing(err, "secrets", t.Key) { // It was deleted in the meantime.
 			e.Class = provider.Conflict
 		}

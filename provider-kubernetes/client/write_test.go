@@ -138,7 +138,7 @@ func TestRefusedSettings(t *testing.T) {
 
 // TestNamespaces reads from namespaces that do not prove that a secret does not exist.
 func TestNamespaces(t *testing.T) {
-	token := adminToken(t)
+	token := adminToken(t, "admin")
 	ending := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ending", Finalizers: []string{"example.com/hold"}}}
 	ending.Spec.Finalizers = []corev1.FinalizerName{"kubernetes"}
 	must(t, admin.Create(t.Context(), ending))
