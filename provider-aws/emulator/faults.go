@@ -39,7 +39,7 @@ type Fault struct {
 
 	// Entry puts Code and Message into the answer of BatchGetSecretValue for each matching secret; the other
 	// secrets are not affected. GetParameters lists such a parameter as invalid, and has no place for an error.
-	// Only Key selects here.
+	// Only Key selects here. For the batches of SQS, Key is a receipt, and a Status of 500 says that the caller is not at fault.
 	Entry bool `json:",omitempty"`
 
 	// Drop makes a batch omit each matching entry, which AWS should never do. It needs Entry.

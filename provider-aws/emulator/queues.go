@@ -4,6 +4,7 @@ import (
 	"crypto/md5" //nolint:gosec // The protocol of SQS has it.
 	"encoding/hex"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -227,11 +228,13 @@ type queueBatch struct {
 	Successful []struct {
 		ID string `json:"Id"`
 	}
-	Failed []struct {
-		ID          string `json:"Id"`
-		Code        string
-		SenderFault bool
-	}
+	Failed []failedEntry
+}
+
+type failedEntry struct {
+	ID            string `json:"Id"`
+	Code, Message string
+	SenderFault   bool
 }
 
 // batch calls f for each entry, under the lock, with the index of its message; -1 if the receipt is not that of the last delivery.
@@ -247,6 +250,10 @@ func (e *Emulator) batch(q *request, in *queueBatchInput, f func(of *Queue, i in
 	defer of.mu.Unlock()
 	out := queueBatch{}
 	for _, entry := range in.Entries {
+		if f := e.Take(func(f Fault) bool { return f.Entry && f.Key == entry.ReceiptHandle }); f != nil {
+			out.Failed = append(out.Failed, failedEntry{entry.ID, f.Fault.Code, f.Fault.Message, f.Fault.Status < http.StatusInternalServerError})
+			continue
+		}
 		i := slices.IndexFunc(of.messages, func(m *queueMessage) bool { return m.receipt == entry.ReceiptHandle })
 		if i >= 0 {
 			f(of, i, entry)

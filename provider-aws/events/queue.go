@@ -5,6 +5,8 @@ package events
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -120,8 +122,11 @@ func (q *Queue) Extend(ctx context.Context, messages []provider.Message) error {
 			Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(m.Receipt), VisibilityTimeout: hold(),
 		})
 	}
-	_, err := awsconfig.Call(ctx, q.config, q.api.ChangeMessageVisibilityBatch, in)
-	return q.explain(err, "keeping messages", "sqs:ChangeMessageVisibility")
+	out, err := awsconfig.Call(ctx, q.config, q.api.ChangeMessageVisibilityBatch, in)
+	if err != nil {
+		return q.explain(err, "keeping messages", "sqs:ChangeMessageVisibility")
+	}
+	return q.explainEntries(out.Failed, len(messages), "keeping messages", "sqs:ChangeMessageVisibility")
 }
 
 // Ack implements provider.EventSource.
@@ -130,8 +135,28 @@ func (q *Queue) Ack(ctx context.Context, messages []provider.Message) error {
 	for i, m := range messages {
 		in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(m.Receipt)})
 	}
-	_, err := awsconfig.Call(ctx, q.config, q.api.DeleteMessageBatch, in)
-	return q.explain(err, "removing messages", "sqs:DeleteMessage")
+	out, err := awsconfig.Call(ctx, q.config, q.api.DeleteMessageBatch, in)
+	if err != nil {
+		return q.explain(err, "removing messages", "sqs:DeleteMessage")
+	}
+	return q.explainEntries(out.Failed, len(messages), "removing messages", "sqs:DeleteMessage")
+}
+
+// explainEntries explains why messages of a batch have failed; nil if only their receipts have expired, because these messages come
+// again, and another call does not help.
+func (q *Queue) explainEntries(failed []types.BatchResultErrorEntry, of int, what, action string) error {
+	failed = slices.DeleteFunc(failed, hasExpired)
+	if len(failed) == 0 {
+		return nil
+	}
+	first := &smithy.GenericAPIError{Code: aws.ToString(failed[0].Code), Message: aws.ToString(failed[0].Message)}
+	return q.explain(first, fmt.Sprintf("%s: %d of %d failed", what, len(failed), of), action)
+}
+
+// hasExpired reports whether a message has failed because its receipt is not, or not any more, that of a held message.
+func hasExpired(e types.BatchResultErrorEntry) bool {
+	code, _ := strings.CutPrefix(aws.ToString(e.Code), "AWS.SimpleQueueService.")
+	return e.SenderFault && (code == "ReceiptHandleIsInvalid" || code == "MessageNotInflight" || strings.Contains(aws.ToString(e.Message), expiredReceipt))
 }
 
 const (

@@ -116,6 +116,54 @@ func TestExpired(t *testing.T) {
 	}
 }
 
+// TestFailedEntries receives answers to batches in which some messages have failed.
+func TestFailedEntries(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		code   string
+		status int
+		say    string
+		class  provider.Class // empty: no error
+		text   string
+	}{
+		"Expired":   {"The receipt of a message that comes again anyway needs no retry.", "ReceiptHandleIsInvalid", 400, "", "", ""},
+		"Value":     {"An expired receipt also has this code.", "InvalidParameterValue", 400, "Value x for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired.", "", ""},
+		"Parameter": {"Another wrong parameter is no success.", "InvalidParameterValue", 400, "Value 0 for parameter VisibilityTimeout is invalid.", provider.Invalid, "removing messages: 1 of 2 failed: AWS rejects the request as invalid; check the spec"},
+		"InFlight":  {"A message that is not held any more comes again.", "MessageNotInflight", 400, "", "", ""},
+		"Internal":  {"A fault of SQS is no success.", "InternalError", 500, "", provider.Unavailable, "removing messages: 1 of 2 failed: AWS returned the error InternalError"},
+		"Throttled": {"A throttled message is no success.", "RequestThrottled", 500, "", provider.Throttled, "removing messages: 1 of 2 failed: AWS throttles the calls; retrying with back-off"},
+		"Denied":    {"Another fault of the caller is no success.", "AccessDenied", 400, "", provider.Denied, "removing messages: 1 of 2 failed: access denied; allow sqs:DeleteMessage in a policy"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			srv := awstest.Start(t)
+			queue := srv.AddQueue("changes")
+			queue.Send("one")
+			queue.Send("two")
+			q := connect(t, srv, "changes")
+			messages, err := q.Receive(t.Context())
+			if err != nil || len(messages) != 2 {
+				t.Fatalf("received %d messages, %v", len(messages), err)
+			}
+			srv.Inject(emulator.Fault{Entry: true, Key: messages[0].Receipt, Code: tc.code, Status: tc.status, Message: tc.say})
+			if err := q.Extend(t.Context(), messages); (err == nil) != (tc.class == "") || err != nil && provider.ClassOf(err) != tc.class {
+				t.Errorf("%s\nExtend(...): %v, want class %q", tc.reason, err, tc.class)
+			}
+			err = q.Ack(t.Context(), messages)
+			got := []string{"", ""}
+			if err != nil {
+				got = []string{string(provider.ClassOf(err)), err.Error()}
+			}
+			if diff := cmp.Diff([]string{string(tc.class), tc.text}, got); diff != "" {
+				t.Errorf("%s\nAck(...): -want, +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(1, queue.Left()); diff != "" {
+				t.Errorf("%s\nmessages that are left: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 // TestCheck reads an attribute of the queue.
 func TestCheck(t *testing.T) {
 	srv := awstest.Start(t)
