@@ -36,7 +36,7 @@ func TestRecorded(t *testing.T) {
 				t.Errorf("the emulator differs because %q: -recorded, +emulator:\n%s", f.Differs, diff)
 			}
 			srv.Inject(emulator.Fault{Call: f.Operation, Code: byName[f.Code], Message: text})
-			if err := explain(operate(t, s, f.Operation), f.Operation); err == nil || provider.ClassOf(err) != f.Want {
+			if err := s.explain(operate(t, s, f.Operation), f.Operation); err == nil || provider.ClassOf(err) != f.Want {
 				t.Errorf("class of %v, want %s", err, f.Want)
 			}
 		})

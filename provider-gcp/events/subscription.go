@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/x509"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -97,7 +98,7 @@ func (s *Subscription) Check(ctx context.Context) error {
 	if gcpconfig.IsPermissionMissing(err) {
 		return nil
 	}
-	return explain(err, "spec.pubSub.subscription")
+	return s.explain(err, "spec.pubSub.subscription")
 }
 
 // Receive implements provider.EventSource. It sets the deadline of the messages to provider.Hold, because the deadline of the
@@ -108,7 +109,7 @@ func (s *Subscription) Receive(ctx context.Context) ([]provider.Message, error) 
 		out, err = s.pull(ctx)
 	}
 	if err != nil {
-		return nil, explain(err, "receiving messages")
+		return nil, s.explain(err, "receiving messages")
 	}
 	var messages []provider.Message
 	for _, m := range out.GetReceivedMessages() {
@@ -123,7 +124,7 @@ func (s *Subscription) Receive(ctx context.Context) ([]provider.Message, error) 
 		return nil, nil
 	}
 	if err := s.extend(ctx, messages); err != nil && !gcpconfig.IsExpired(err) { // Messages whose receipts have expired come again.
-		return nil, explain(err, "keeping messages")
+		return nil, s.explain(err, "keeping messages")
 	}
 	return messages, nil
 }
@@ -148,7 +149,7 @@ func (s *Subscription) pullOnce(ctx context.Context, in *pb.PullRequest, opts ..
 
 // Extend implements provider.EventSource.
 func (s *Subscription) Extend(ctx context.Context, messages []provider.Message) error {
-	return explain(s.extend(ctx, messages), "keeping messages")
+	return s.explain(s.extend(ctx, messages), "keeping messages")
 }
 
 func (s *Subscription) extend(ctx context.Context, messages []provider.Message) error {
@@ -161,7 +162,7 @@ func (s *Subscription) extend(ctx context.Context, messages []provider.Message) 
 func (s *Subscription) Ack(ctx context.Context, messages []provider.Message) error {
 	in := &pb.AcknowledgeRequest{Subscription: s.name, AckIds: receipts(messages)}
 	_, err := gcpconfig.Call(ctx, s.config, s.api.Acknowledge, in, s.params())
-	return explain(err, "removing messages")
+	return s.explain(err, "removing messages")
 }
 
 func receipts(messages []provider.Message) (all []string) {
@@ -186,10 +187,16 @@ var meanings = gcpconfig.Meanings{
 	codes.Unimplemented.String():      {Class: provider.Unavailable, Text: "the response is not from Pub/Sub; check spec.endpoint"},
 }
 
+// missingResource extracts the name from a NOT_FOUND of Pub/Sub, whose text is the same for subscriptions and topics.
+var missingResource = regexp.MustCompile(`^Resource not found \(resource=(?:projects/[^/]+/topics/)?([A-Za-z][\w.~+%-]{2,254})\)\.$`)
+
 // explain turns the error of a call into a provider.Error; nil into nil.
-func explain(err error, what string) error {
+func (s *Subscription) explain(err error, what string) error {
 	if err == nil {
 		return nil
+	}
+	if m := missingResource.FindStringSubmatch(status.Convert(err).Message()); m != nil && status.Code(err) == codes.NotFound && !strings.HasSuffix(s.name, "/"+m[1]) {
+		return provider.NewError(provider.Invalid, "%s: the topic %q of the subscription does not exist; create it, or correct spec.pubSub.subscription", what, m[1])
 	}
 	return meanings.Explain(err, what)
 }

@@ -128,6 +128,7 @@ func TestErrors(t *testing.T) {
 		class                 provider.Class
 		text                  string
 	}{
+		"Topic":         {"The message names a topic that does not exist.", emulator.DefaultProject, name, emulator.Fault{Call: "Pull", Code: codes.NotFound, Message: "Resource not found (resource=secret-changes)."}, provider.Invalid, `the topic "secret-changes" of the subscription does not exist; create it, or correct spec.pubSub.subscription`},
 		"Gone":          {"The subscription does not exist.", emulator.DefaultProject, "other", emulator.Fault{Call: "none"}, provider.Invalid, "the subscription does not exist; correct spec.pubSub.subscription and spec.projectID"},
 		"GoneProject":   {"A subscription can be named as a project or a service.", emulator.DefaultProject, "my-project.service", emulator.Fault{Call: "none"}, provider.Invalid, "the subscription does not exist; correct spec.pubSub.subscription and spec.projectID"},
 		"OtherProject":  {"A project has subscriptions of its own.", "other-project", name, emulator.Fault{Call: "none"}, provider.Invalid, "the subscription does not exist; correct spec.pubSub.subscription and spec.projectID"},
