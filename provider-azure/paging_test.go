@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net/http"
-	"net/url"
 	"strconv"
 	"testing"
 
@@ -18,29 +16,11 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-azure/manifests"
 )
 
-// diversion sends the requests to all hosts to an emulator, which sees the name of the host as Azure does.
-type diversion struct {
-	to   *url.URL
-	next http.RoundTripper
-}
-
-// RoundTrip implements http.RoundTripper.
-func (d diversion) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Host = r.URL.Host
-	r.URL.Scheme, r.URL.Host = d.to.Scheme, d.to.Host
-	return d.next.RoundTrip(r)
-}
-
 // TestManyPages reads a vault with 60 secrets, pushes to a secret with 60 versions, and does both again after a restart of the operator.
 // Key Vault links the pages with the port 443, and some pages are empty.
 func TestManyPages(t *testing.T) {
 	const ns, many = "pages", 60
 	srv := startEmulator(t, emulator.WithAuthority("https://login.microsoftonline.com"))
-	to, err := url.Parse(srv.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := suite.For(t)
 	c.Namespace(ns, nil)
 	here := c.In(ns)
@@ -67,7 +47,7 @@ func TestManyPages(t *testing.T) {
 	for i, value := range []string{"one", "two"} {
 		t.Run(value, func(t *testing.T) { // The end of a subtest stops the operator.
 			suite.Start(t, "provider-azure", manifests.Permissions, func(opts ...operator.Option) *operator.Operator {
-				return operatorOf(azureconfig.Network{Wrap: func(next http.RoundTripper) http.RoundTripper { return diversion{to, next} }}, opts...)
+				return operatorOf(azureconfig.Network{Wrap: srv.Divert(nil)}, opts...)
 			})
 			here := suite.For(t).In(ns)
 			if i > 0 {

@@ -38,7 +38,7 @@ func TestAnnotations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			srv := start(t)
 			srv.SetApp(reader, emulator.App{Subjects: []string{"*"}})
-			n, _ := diverted(t, srv)
+			n, _ := diverted(srv)
 			spec := specOf(byToken())
 			spec.TenantID, spec.Auth.ServiceAccountRef.ClientID = tc.tenant, tc.client
 			before := spec.DeepCopy()
@@ -60,7 +60,7 @@ func TestAnnotationsOfOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := specOf(auth)
 			spec.TenantID = ""
-			n, _ := diverted(t, start(t))
+			n, _ := diverted(start(t))
 			err := read(t, n, spec, creds{annotations: map[string]string{tenantAnnotation: tenant}, values: map[string][]byte{"secret": []byte(secret)}})
 			fails(t, "Another login needs the tenant in the spec.", err, provider.Invalid, "spec.tenantID: is missing or not valid")
 		})

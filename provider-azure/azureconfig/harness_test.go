@@ -11,7 +11,7 @@ import (
 	"math"
 	"math/big"
 	"net/http"
-	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -75,38 +75,19 @@ func (c creds) Ambient() error {
 	return provider.NewError(provider.Invalid, "auth: the operator's own identity is not for stores")
 }
 
-// A diversion sends the requests to all hosts to an emulator.
-type diversion struct {
-	to   *url.URL
-	next http.RoundTripper
-
-	mu    *sync.Mutex
-	hosts *[]string
-}
-
-func (d diversion) RoundTrip(r *http.Request) (*http.Response, error) {
-	d.mu.Lock()
-	*d.hosts = append(*d.hosts, r.URL.Scheme+"://"+r.URL.Host)
-	d.mu.Unlock()
-	r = r.Clone(r.Context())
-	r.Host = r.URL.Host
-	r.URL.Scheme, r.URL.Host = d.to.Scheme, d.to.Host
-	return d.next.RoundTrip(r)
-}
-
 // diverted returns a Network whose requests all reach an emulator, and the hosts that they named.
-func diverted(t *testing.T, srv *emulator.Server) (n Network, hosts func() []string) {
-	t.Helper()
-	to, err := url.Parse(srv.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := diversion{to: to, mu: &sync.Mutex{}, hosts: &[]string{}}
-	wrap := func(next http.RoundTripper) http.RoundTripper { d.next = next; return d }
-	return Network{Wrap: wrap}, func() []string {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		return append([]string{}, *d.hosts...)
+func diverted(srv *emulator.Server) (n Network, hosts func() []string) {
+	var mu sync.Mutex
+	var all []string
+	n.Wrap = srv.Divert(func(r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, r.URL.Scheme+"://"+r.URL.Host)
+	})
+	return n, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
 	}
 }
 

@@ -46,7 +46,7 @@ func TestChallengeOfVault(t *testing.T) {
 			if tc.fault != none {
 				srv.Inject(tc.fault)
 			}
-			n, hosts := diverted(t, srv)
+			n, hosts := diverted(srv)
 			fails(t, tc.reason, read(t, n, specOf(bySecret()), creds{values: map[string][]byte{"secret": []byte(secret)}}), tc.class, tc.part)
 			if got, want := srv.Count(emulator.CallGet), map[bool]int{true: 1}[tc.class == ""]; got != want {
 				t.Errorf("%s\n%d requests with a token, want %d", tc.reason, got, want)
@@ -173,7 +173,7 @@ func TestLogins(t *testing.T) {
 			if tc.fault != (emulator.Fault{}) {
 				srv.Inject(tc.fault)
 			}
-			n, hosts := diverted(t, srv)
+			n, hosts := diverted(srv)
 			tc.from.values = values
 			err := read(t, n, specOf(tc.auth), tc.from)
 			fails(t, tc.reason, err, tc.class, tc.part)
@@ -203,7 +203,7 @@ func TestRevoked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			srv := start(t)
 			srv.SetApp("machine", emulator.App{Machine: true})
-			n, _ := diverted(t, srv)
+			n, _ := diverted(srv)
 			c, err := n.Load(t.Context(), specOf(tc.auth), creds{ambient: true, values: map[string][]byte{"secret": []byte(secret)}})
 			if err != nil {
 				t.Fatal(err)

@@ -119,7 +119,7 @@ func TestMachineOfRegistry(t *testing.T) {
 // TestRegistryLogin logs in for a registry of the public cloud, and checks what the token is for and where it was requested.
 func TestRegistryLogin(t *testing.T) {
 	srv := start(t)
-	n, hosts := diverted(t, srv)
+	n, hosts := diverted(srv)
 	c, err := n.LoadRegistry(t.Context(), registrySpec(bySecret()), creds{values: map[string][]byte{"secret": []byte(secret)}})
 	if err != nil {
 		t.Fatal(err)

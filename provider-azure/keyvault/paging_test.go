@@ -3,7 +3,6 @@ package keyvault
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,35 +17,16 @@ import (
 // many is more than two pages have.
 const many = 60
 
-// A diversion sends the requests to all hosts to an emulator, which sees the name of the host as Azure does.
-type diversion struct {
-	to   *url.URL
-	next http.RoundTripper
-	// second is called once, before a request for the second page of a list is sent.
-	second func()
-}
-
-// RoundTrip implements http.RoundTripper.
-func (d diversion) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Query().Has("$skiptoken") {
-		d.second()
-	}
-	r = r.Clone(r.Context())
-	r.Host = r.URL.Host
-	r.URL.Scheme, r.URL.Host = d.to.Scheme, d.to.Host
-	return d.next.RoundTrip(r)
-}
-
-// named makes a store reach the emulator by the name of a vault in Azure.
-func named(t testing.TB, srv *emulator.Server, at string, second func()) func(*testStore) {
-	t.Helper()
-	to, err := url.Parse(srv.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+// named makes a store reach the emulator by the name of a vault in Azure. second is called once, before a request for the second page of
+// a list is sent.
+func named(srv *emulator.Server, at string, second func()) func(*testStore) {
 	return func(s *testStore) {
-		s.Spec.VaultURL = at
-		s.Network.Wrap = func(next http.RoundTripper) http.RoundTripper { return diversion{to, next, sync.OnceFunc(second)} }
+		once := sync.OnceFunc(second)
+		s.Spec.VaultURL, s.Network.Wrap = at, srv.Divert(func(r *http.Request) {
+			if r.URL.Query().Has("$skiptoken") {
+				once()
+			}
+		})
 	}
 }
 
@@ -71,7 +51,7 @@ func TestManyPages(t *testing.T) {
 		for what, do := range map[string]func(*testing.T, *emulator.Server, *Client){"Find": findsMany, "Push": pushesMany} {
 			t.Run(name+what, func(t *testing.T) {
 				srv := startNamed(t)
-				c := client(t, srv, named(t, srv, tc.url, func() {
+				c := client(t, srv, named(srv, tc.url, func() {
 					if tc.revoke {
 						srv.RevokeTokens()
 					}
@@ -130,7 +110,7 @@ func TestOneVault(t *testing.T) {
 	srv := startNamed(t)
 	var places []string
 	for _, at := range []string{"https://shop.vault.azure.net", "https://Shop.vault.azure.net:443/"} {
-		id, err := client(t, srv, named(t, srv, at, func() {})).Identity(soon(t))
+		id, err := client(t, srv, named(srv, at, func() {})).Identity(soon(t))
 		if err != nil {
 			t.Fatal(err)
 		}

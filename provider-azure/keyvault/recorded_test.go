@@ -80,7 +80,7 @@ const firstVersion = "00000000000000000000000000000001"
 
 // A replay answers the requests of an operation with a fact, once it is set. Other requests reach the emulator.
 type replay struct {
-	diversion
+	next http.RoundTripper
 	fact *conformance.Fact
 }
 
@@ -88,7 +88,7 @@ type replay struct {
 func (p *replay) RoundTrip(r *http.Request) (*http.Response, error) {
 	if p.fact == nil || r.Method != exchanges[p.fact.Operation].method || r.URL.Path != exchanges[p.fact.Operation].path ||
 		r.URL.Query().Has("$skiptoken") || p.fact.Operation == "Challenge" && r.Header.Get("Authorization") != "" {
-		return p.diversion.RoundTrip(r)
+		return p.next.RoundTrip(r)
 	}
 	header := http.Header{"Content-Type": {"application/json"}}
 	for k, v := range p.fact.Header {
@@ -114,9 +114,9 @@ func TestRecorded(t *testing.T) {
 				p.fact = &f // The first login gets it.
 			}
 			c := client(t, srv, func(s *testStore) {
-				named(t, srv, vaultAddress, func() {})(s)
+				named(srv, vaultAddress, func() {})(s)
 				wrap := s.Network.Wrap
-				s.Network.Wrap = func(next http.RoundTripper) http.RoundTripper { p.diversion = wrap(next).(diversion); return p }
+				s.Network.Wrap = func(next http.RoundTripper) http.RoundTripper { p.next = wrap(next); return p }
 				s.sleep = func(context.Context, time.Duration) bool { return false }
 			})
 			var o provider.Observed
@@ -199,7 +199,7 @@ func TestRecordedEmulator(t *testing.T) {
 			put(t, srv, "db", "x")
 			var send sending
 			c := client(t, srv, func(s *testStore) {
-				named(t, srv, vaultAddress, func() {})(s)
+				named(srv, vaultAddress, func() {})(s)
 				wrap := s.Network.Wrap
 				s.Network.Wrap = func(next http.RoundTripper) http.RoundTripper {
 					d := wrap(next)
