@@ -119,12 +119,12 @@ func TestExpired(t *testing.T) {
 // TestFailedEntries receives answers to batches in which some messages have failed.
 func TestFailedEntries(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		code   string
-		status int
-		say    string
-		class  provider.Class // empty: no error
-		text   string
+		reason  string
+		code    string
+		status  int
+		message string
+		class   provider.Class // empty: no error
+		text    string
 	}{
 		"Expired":   {"The receipt of a message that comes again anyway needs no retry.", "ReceiptHandleIsInvalid", 400, "", "", ""},
 		"Value":     {"An expired receipt also has this code.", "InvalidParameterValue", 400, "Value x for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired.", "", ""},
@@ -145,7 +145,7 @@ func TestFailedEntries(t *testing.T) {
 			if err != nil || len(messages) != 2 {
 				t.Fatalf("received %d messages, %v", len(messages), err)
 			}
-			srv.Inject(emulator.Fault{Entry: true, Key: messages[0].Receipt, Code: tc.code, Status: tc.status, Message: tc.say})
+			srv.Inject(emulator.Fault{Entry: true, Key: messages[0].Receipt, Code: tc.code, Status: tc.status, Message: tc.message})
 			if err := q.Extend(t.Context(), messages); (err == nil) != (tc.class == "") || err != nil && provider.ClassOf(err) != tc.class {
 				t.Errorf("%s\nExtend(...): %v, want class %q", tc.reason, err, tc.class)
 			}

@@ -68,8 +68,8 @@ func observedAt(t *testing.T, c *Client, key string) provider.Observed {
 	return seen
 }
 
-// TestLoginSaysNothing makes a login fail with codes of Secrets Manager: no secret is missing.
-func TestLoginSaysNothing(t *testing.T) {
+// TestLoginCodes makes a login fail with codes of Secrets Manager: no secret is missing.
+func TestLoginCodes(t *testing.T) {
 	for name, fault := range map[string]emulator.Fault{
 		"Missing": {Code: "ResourceNotFoundException"},
 		"Deleted": {Code: invalidRequest, Message: "it was marked for deletion"},
