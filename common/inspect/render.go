@@ -27,10 +27,7 @@ type Remote struct {
 // Check reports what is wrong with the spec of an ExternalSecret, whatever the values are; nil if nothing is. The error names the
 // field.
 func Check(es *v1alpha1.ExternalSecret) error {
-	if _, err := render.NewPlan(es); err != nil {
-		return err
-	}
-	if err := checkConfigMap(es); err != nil {
+	if _, err := planOf(es); err != nil {
 		return err
 	}
 	return render.ParseTemplates(es.Spec.Target.Template)
@@ -40,11 +37,8 @@ func Check(es *v1alpha1.ExternalSecret) error {
 // would delete it. It makes no request. The error names the field or the key, and shows no value. A ConfigMap is returned as
 // a Secret whose name starts with v1alpha1.ConfigMapTarget; Manifest returns the ConfigMap.
 func Render(es *v1alpha1.ExternalSecret, remote Remote) (*corev1.Secret, error) {
-	plan, err := render.NewPlan(es)
+	plan, err := planOf(es)
 	if err != nil {
-		return nil, err
-	}
-	if err := checkConfigMap(es); err != nil {
 		return nil, err
 	}
 	out, err := render.Read(es, plan, remote.answer)
@@ -66,6 +60,34 @@ func Render(es *v1alpha1.ExternalSecret, remote Remote) (*corev1.Secret, error) 
 	if out, err = render.Shape(es, plan, out, templateSources); err != nil {
 		return nil, err
 	}
+	return secretOf(es, plan, out)
+}
+
+// RenderPlaceholders returns what Render returns, with a text in place of each value that names its remote key and property. Keys of
+// dataFrom that no template reads by name are missing, and so is what the templates of other objects make.
+func RenderPlaceholders(es *v1alpha1.ExternalSecret) (*corev1.Secret, error) {
+	plan, err := planOf(es)
+	if err != nil {
+		return nil, err
+	}
+	out, err := render.Placeholders(es, plan)
+	if err != nil {
+		return nil, err
+	}
+	return secretOf(es, plan, out)
+}
+
+func planOf(es *v1alpha1.ExternalSecret) (render.Plan, error) {
+	plan, err := render.NewPlan(es)
+	if err != nil {
+		return render.Plan{}, err
+	}
+	return plan, checkConfigMap(es)
+}
+
+// secretOf returns the Secret with an output.
+func secretOf(es *v1alpha1.ExternalSecret, plan render.Plan, out render.Output) (*corev1.Secret, error) {
+	t := es.Spec.Target
 	s := &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: es.Namespace, Name: plan.Target, Labels: out.Labels, Annotations: out.Annotations},

@@ -54,6 +54,9 @@ func (s *shaping) keysAndValues(name string, f v1alpha1.TemplateFrom, text strin
 // decoded decodes a value, and stores it in its target.
 func (s *shaping) decoded(name string, f v1alpha1.TemplateFrom, key string, value []byte) error {
 	v, err := Decode(value, f.ValuesDecodingStrategy)
+	if s.placeholders {
+		v, err = value, nil
+	}
 	if err != nil {
 		return failed("%s: the value is not %s, as valuesDecodingStrategy requires; correct the template or the strategy", name, f.ValuesDecodingStrategy)
 	}

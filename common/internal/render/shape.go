@@ -200,7 +200,14 @@ func CheckText(text string) error { return engine.Check(text) }
 // renderTemplate applies a template to an output. The error has class Template, names the template and the line, and
 // shows no value.
 func renderTemplate(t *v1alpha1.Template, out *Output, templateSources TemplateSources) error {
-	s := &shaping{values: make(map[string]string, len(out.Data)), templateSources: templateSources, budget: template.NewBudget()}
+	return newShaping(templateSources).render(t, out)
+}
+
+func newShaping(templateSources TemplateSources) *shaping {
+	return &shaping{values: map[string]string{}, templateSources: templateSources, budget: template.NewBudget()}
+}
+
+func (s *shaping) render(t *v1alpha1.Template, out *Output) error {
 	for k, v := range out.Data {
 		s.values[k] = string(v)
 	}
@@ -261,6 +268,8 @@ type shaping struct {
 	templateSources TemplateSources
 	budget          *template.Budget
 	out             *Output
+	// placeholders is true if the values are placeholders, which are not checked.
+	placeholders bool
 	// yaml counts elements, up to maxYAML.
 	yaml int
 }
@@ -313,7 +322,7 @@ func (s *shaping) put(name, target, key string, value []byte) error {
 		if why := refusedMetadataKey(key); why != "" {
 			return failed("%s: the key %s", name, why)
 		}
-		if len(validation.IsValidLabelValue(string(value))) > 0 {
+		if !s.placeholders && len(validation.IsValidLabelValue(string(value))) > 0 {
 			return failed("%s: the value is not a valid label value; use at most 63 letters, digits, '-', '_' and '.', and begin and end with a letter or digit", name)
 		}
 		s.out.Labels[key] = string(value)

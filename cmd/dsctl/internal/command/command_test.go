@@ -197,6 +197,44 @@ type: Opaque
 	}
 }
 
+// TestRenderPlaceholders renders without a file of values.
+func TestRenderPlaceholders(t *testing.T) {
+	t.Parallel()
+	const note = "note: all values are placeholders, so a template that decodes or checks a value can fail: use --values\n"
+	const more = "note: ExternalSecret db: dataFrom and templateFrom can add keys that depend on values: use --values\n"
+	spec := func(spec string) string {
+		return "apiVersion: direct-secrets.io/v1alpha1\nkind: ExternalSecret\nmetadata: {name: db, namespace: shop}\nspec: " + spec
+	}
+	const data = `storeRef: {kind: VaultKV, name: kv}, data: [{secretKey: user, remoteRef: {key: shop/db, property: user, decodingStrategy: Base64}}]`
+	cases := map[string]struct {
+		reason, manifest string
+		args             []string
+		out, errs        string
+		code             int
+	}{
+		"Keys":     {"a placeholder names the remote key and property", spec("{" + data + "}"), nil, "Secret shop/db of type Opaque\n  user: <shop/db property user>\n", note, 0},
+		"Template": {"keys of dataFrom that a template reads have placeholders, in labels too", externalSecret, nil, "Secret shop/db of type Opaque\n  dsn: <dataFrom key user>:<dataFrom key password>\n  password: <dataFrom key password>\n  user: <dataFrom key user>\n  labels: team\n", note + more, 0},
+		"JSON":     {"a program does not take the size of a placeholder for that of a value", spec("{" + data + "}"), []string{"-o", "yaml"}, "data:\n- key: user\n  placeholder: <shop/db property user>\nexternalSecret: db\nnamespace: shop\nsecret: db\ntype: Opaque\n", note, 0},
+		"Show":     {"the ConfigMap has the placeholders", configMap, []string{"--show-values"}, "apiVersion: v1\ndata:\n  user: <shop/db property user>\nkind: ConfigMap\nmetadata:\n  labels:\n    team: shop\n  name: env\n  namespace: shop\n", note, 0},
+		"Type":     {"the type is not checked, because placeholders do not fit it", spec("{target: {template: {type: kubernetes.io/dockerconfigjson, data: {.dockerconfigjson: '{{ .user }}'}}}, " + data + "}"), nil, "Secret shop/db of type kubernetes.io/dockerconfigjson\n  .dockerconfigjson: <shop/db property user>\n", note, 0},
+		"From": {
+			"templates of other objects are not known", spec("{target: {template: {templateFrom: [{configMap: {name: app, items: [{key: app.ini}, {key: more, templateAs: KeysAndValues}]}}]}}, " + data + "}"), nil,
+			"Secret shop/db of type Opaque\n  app.ini: <ConfigMap app key app.ini>\n", note + more, 0,
+		},
+		"Misspelt": {"a key that neither data nor dataFrom fills is an error", spec("{target: {template: {data: {dsn: '{{ .usr }}'}}}, " + data + "}"), nil, "", note + "error: ExternalSecret db: spec.target.template.data[dsn]: line 1, column 4: there is no key \"usr\"\n", ExitFailed},
+		"Decodes":  {"a template that decodes a placeholder fails, after the note", spec("{target: {template: {data: {dsn: '{{ (fromJson .user).a }}'}}}, " + data + "}"), nil, "", note + "error: ExternalSecret db: spec.target.template.data[dsn]: line 1, column 5: function \"fromJson\": the value is not JSON\n", ExitFailed},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, errs, code := run(t, tc.manifest, append([]string{"render", "-f", "-"}, tc.args...)...)
+			if diff := cmp.Diff([]any{tc.out, tc.errs, tc.code}, []any{out, errs, code}); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 // TestVersion prints the version as a command and as a flag.
 func TestVersion(t *testing.T) {
 	t.Parallel()

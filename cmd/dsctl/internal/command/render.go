@@ -8,8 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/offline"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/inspect"
 	"github.com/direct-secrets/direct-secrets/migrate/output"
@@ -29,19 +31,21 @@ type rendered struct {
 	Annotations []string `json:"annotations,omitempty"`
 }
 
-// A datum is a key with the size of its value.
+// A datum is a key with the size of its value, or with the placeholder of a value that is not known.
 type datum struct {
-	Key   string `json:"key"`
-	Bytes int    `json:"bytes"`
+	Key         string `json:"key"`
+	Bytes       *int   `json:"bytes,omitempty"`
+	Placeholder string `json:"placeholder,omitempty"`
 }
 
 func newRender(o *options) *cobra.Command {
 	manifest, values, show := "", "", false
 	c := &cobra.Command{
-		Use:   "render -f FILE --values FILE",
+		Use:   "render -f FILE [--values FILE]",
 		Short: "Render an ExternalSecret with values from a file, without a cluster",
 		Long: `render shows which Secret or ConfigMap an ExternalSecret yields, with the values of a file in place of those of stores. It needs no cluster.
-It prints the names and sizes of keys. With --show-values it prints the Secret or ConfigMap.
+It prints the names and sizes of keys. With --show-values it prints the Secret or ConfigMap. Without --values a placeholder takes the place of each value: it names the remote
+key and property.
 
 The file of values is YAML:
 
@@ -55,7 +59,8 @@ The file of values is YAML:
     ConfigMap/app: {config.yaml: "password: {{ .password }}"}
   metadata:                        # metadata such as tags, for find.tags and metadataPolicy: Fetch
     shop/db: {team: shop}`,
-		Example: `  dsctl render -f externalsecret.yaml --values values.yaml
+		Example: `  dsctl render -f externalsecret.yaml
+  dsctl render -f externalsecret.yaml --values values.yaml
   dsctl render -f externalsecret.yaml --values values.yaml --show-values`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return o.render(manifest, values, show) },
@@ -63,9 +68,7 @@ The file of values is YAML:
 	o.addOutput(c, "json", "yaml")
 	addManifest(c, &manifest)
 	addValues(c, &values)
-	for _, f := range []string{"filename", "values"} {
-		_ = c.MarkFlagRequired(f) // The flag exists.
-	}
+	_ = c.MarkFlagRequired("filename") // The flag exists.
 	c.Flags().BoolVar(&show, "show-values", false, "Print the Secret or ConfigMap with its values.")
 	return c
 }
@@ -83,14 +86,14 @@ func (o *options) render(manifest, values string, show bool) error {
 	if err != nil {
 		return err
 	}
-	remote, err := o.readValues(values)
+	source, err := o.sourceOf(values)
 	if err != nil {
 		return err
 	}
 	results, objects := []rendered{}, []client.Object{}
 	var failed error
 	for _, es := range all {
-		s, err := inspect.Render(es, remote)
+		s, err := source(es)
 		var object client.Object
 		if err == nil && s != nil {
 			object, err = inspect.Manifest(es, s)
@@ -100,7 +103,7 @@ func (o *options) render(manifest, values string, show bool) error {
 			failed = exitCode(ExitFailed)
 			continue
 		}
-		results = append(results, newRendered(es, s))
+		results = append(results, newRendered(es, s, values == ""))
 		if object != nil {
 			objects = append(objects, object)
 		}
@@ -112,6 +115,21 @@ func (o *options) render(manifest, values string, show bool) error {
 		return err
 	}
 	return failed
+}
+
+// sourceOf returns what renders an ExternalSecret: with the values of a file, or with placeholders without one.
+func (o *options) sourceOf(values string) (func(*v1alpha1.ExternalSecret) (*corev1.Secret, error), error) {
+	if values != "" {
+		remote, err := o.readValues(values)
+		return func(es *v1alpha1.ExternalSecret) (*corev1.Secret, error) { return inspect.Render(es, remote) }, err
+	}
+	_ = o.errs.Line("note: all values are placeholders, so a template that decodes or checks a value can fail: use --values")
+	return func(es *v1alpha1.ExternalSecret) (*corev1.Secret, error) {
+		if _, complete := offline.Named(es); !complete {
+			_ = o.errs.Line("note: ExternalSecret %s: dataFrom and templateFrom can add keys that depend on values: use --values", es.Name)
+		}
+		return inspect.RenderPlaceholders(es)
+	}, nil
 }
 
 func (o *options) printRendered(results []rendered, objects []client.Object, show bool) error {
@@ -133,7 +151,7 @@ func (o *options) printRendered(results []rendered, objects []client.Object, sho
 	return nil
 }
 
-func newRendered(es *v1alpha1.ExternalSecret, s *corev1.Secret) rendered {
+func newRendered(es *v1alpha1.ExternalSecret, s *corev1.Secret, placeholders bool) rendered {
 	r := rendered{ExternalSecret: es.Name, Namespace: es.Namespace, Absent: s == nil}
 	kind, name := inspect.TargetOf(es)
 	if kind == v1alpha1.TargetConfigMap {
@@ -149,7 +167,13 @@ func newRendered(es *v1alpha1.ExternalSecret, s *corev1.Secret) rendered {
 	}
 	r.Labels, r.Annotations = slices.Sorted(maps.Keys(s.Labels)), slices.Sorted(maps.Keys(s.Annotations))
 	for _, k := range slices.Sorted(maps.Keys(s.Data)) {
-		r.Data = append(r.Data, datum{Key: k, Bytes: len(s.Data[k])})
+		d := datum{Key: k}
+		if placeholders {
+			d.Placeholder = string(s.Data[k])
+		} else {
+			d.Bytes = ptr.To(len(s.Data[k]))
+		}
+		r.Data = append(r.Data, d)
 	}
 	return r
 }
@@ -169,7 +193,11 @@ func (r rendered) lines() output.Lines {
 		b.Add("%s", name)
 	}
 	for _, d := range r.Data {
-		b.Add("  %s: %d bytes", d.Key, d.Bytes)
+		if d.Bytes == nil {
+			b.Add("  %s: %s", d.Key, d.Placeholder)
+			continue
+		}
+		b.Add("  %s: %d bytes", d.Key, *d.Bytes)
 	}
 	for _, l := range []struct {
 		what  string

@@ -44,6 +44,7 @@ package template
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"text/template/parse"
@@ -165,6 +166,21 @@ func (e *Engine) Check(text string) error {
 	}
 	e.prepared.put(text, p)
 	return nil
+}
+
+// Keys returns the keys of the data that a template reads by name, sorted; none if the engine does not accept it.
+func (e *Engine) Keys(text string) []string {
+	if e.Check(text) != nil {
+		return nil
+	}
+	p, failed := e.prepare(text)
+	if failed != nil {
+		return nil
+	}
+	defer e.prepared.put(text, p)
+	keys := slices.DeleteFunc(slices.Clone(p.rw.keys), func(k string) bool { return k == "" })
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 // prepare returns a template that one caller can execute.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func TestExecute(t *testing.T) {
@@ -127,5 +128,34 @@ func BenchmarkNew(b *testing.B) {
 		if _, err := New(nil); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestKeys checks which keys of the data a template reads by name.
+func TestKeys(t *testing.T) {
+	cases := map[string]struct {
+		reason, text string
+		want         []string
+	}{
+		"None":    {"a text reads nothing", "x", nil},
+		"Fields":  {"each key counts once", `{{ .b }}{{ .a }}{{ if .b }}{{ .c | b64enc }}{{ end }}`, []string{"a", "b", "c"}},
+		"Index":   {"index and get read a key that is not an identifier", `{{ index . "tls.crt" }}{{ get . "tls.key" }}{{ if (index $ "ca.crt") }}{{ end }}`, []string{"ca.crt", "tls.crt", "tls.key"}},
+		"Range":   {"in a range the dot is another value, and $ is the data", `{{ range splitList "," .list }}{{ $.user }}{{ .Other }}{{ end }}`, []string{"list", "user"}},
+		"With":    {"so it is in a with, but for its condition and else", `{{ with .user }}{{ .Other }}{{ else }}{{ .none }}{{ end }}`, []string{"none", "user"}},
+		"Decoded": {"a member of a decoded value is no key", `{{ (fromJson .config).password }}{{ index (fromJson .config) "x" }}`, []string{"config"}},
+		"Invalid": {"a template that does not parse reads nothing", `{{ .a `, nil},
+	}
+	e, err := New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for range 2 { // The second time it is prepared.
+				if diff := cmp.Diff(tc.want, e.Keys(tc.text), cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+				}
+			}
+		})
 	}
 }

@@ -36,7 +36,9 @@ type rewriter struct {
 	// used are the functions that the templates call.
 	used map[string]*function
 	// fields are the names of all fields that the templates mention, and the literals that can be keys.
-	fields    []string
+	fields []string
+	// keys are the keys of the data that the templates read by name.
+	keys      []string
 	variables int
 	// data is true where the dot is the data: outside of range, with and define.
 	data bool
@@ -114,15 +116,13 @@ func (rw *rewriter) node(n parse.Node, depth int) int {
 		}
 		return steps
 	case *parse.IfNode:
-		return rw.branch(&n.BranchNode, depth)
+		return rw.branch(&n.BranchNode, depth, rw.list)
 	case *parse.WithNode:
-		defer rw.outsideData()()
-		return rw.branch(&n.BranchNode, depth)
+		return rw.branch(&n.BranchNode, depth, rw.outsideData)
 	case *parse.RangeNode:
-		defer rw.outsideData()()
 		steps := 1 + rw.pipe(n.Pipe, depth) + rw.list(n.ElseList, depth+1)
 		n.Pipe.Cmds = append(n.Pipe.Cmds, rw.call(hiddenRange, n.Pos))
-		body := rw.list(n.List, depth+1)
+		body := rw.outsideData(n.List, depth+1)
 		n.List.Nodes = append([]parse.Node{rw.hidden(hiddenTick, n.Pos, body)}, n.List.Nodes...)
 		return steps
 	case *parse.TemplateNode:
@@ -135,11 +135,13 @@ func (rw *rewriter) node(n parse.Node, depth int) int {
 	return 0
 }
 
-// outsideData sets data to false until the returned function is called.
-func (rw *rewriter) outsideData() func() {
+// outsideData rewrites a body in which the dot is not the data.
+func (rw *rewriter) outsideData(l *parse.ListNode, depth int) int {
 	before := rw.data
 	rw.data = false
-	return func() { rw.data = before }
+	steps := rw.list(l, depth)
+	rw.data = before
+	return steps
 }
 
 // small reports whether the value of a pipeline needs no measure: it is a value of the data, or the result of a
@@ -166,7 +168,16 @@ func (rw *rewriter) ofData(n parse.Node) bool {
 	return ok && rw.data && len(field.Ident) == 1
 }
 
-func (rw *rewriter) branch(b *parse.BranchNode, depth int) int {
+// isData reports whether a node is the data itself.
+func (rw *rewriter) isData(n parse.Node) bool {
+	if v, ok := n.(*parse.VariableNode); ok {
+		return len(v.Ident) == 1 && v.Ident[0] == "$"
+	}
+	return rw.data && n.Type() == parse.NodeDot
+}
+
+// branch rewrites an if or a with. body rewrites what it does if its condition holds.
+func (rw *rewriter) branch(b *parse.BranchNode, depth int, body func(l *parse.ListNode, depth int) int) int {
 	rw.asking = true
 	steps := rw.pipe(b.Pipe, depth)
 	rw.asking = false
@@ -179,7 +190,7 @@ func (rw *rewriter) branch(b *parse.BranchNode, depth int) int {
 			b.Pipe.Cmds = append(b.Pipe.Cmds, test)
 		}
 	}
-	return steps + rw.list(b.List, depth+1) + rw.list(b.ElseList, depth+1)
+	return steps + body(b.List, depth+1) + rw.list(b.ElseList, depth+1)
 }
 
 // pipe rewrites a pipeline.
@@ -241,6 +252,9 @@ func (rw *rewriter) command(c *parse.CommandNode, piped bool, depth int) int {
 		given++
 	}
 	rw.arguments(id, given)
+	if len(c.Args) == 3 && rw.isData(c.Args[1]) && asked[id.Ident] != "" {
+		rw.keys = append(rw.keys, nameNode(c).Text)
+	}
 	if guard := rw.guardOf(c); guard != "" {
 		for i, a := range c.Args[1:] {
 			c.Args[i+1] = rw.guarded(guard, a)
@@ -304,9 +318,15 @@ func (rw *rewriter) operand(n parse.Node, depth int) int {
 		return len(n.Field) + rw.operand(n.Node, depth)
 	case *parse.FieldNode:
 		rw.fields = append(rw.fields, n.Ident...)
+		if rw.data {
+			rw.keys = append(rw.keys, n.Ident[0])
+		}
 		return len(n.Ident)
 	case *parse.VariableNode:
 		rw.fields = append(rw.fields, n.Ident[1:]...)
+		if n.Ident[0] == "$" && len(n.Ident) > 1 {
+			rw.keys = append(rw.keys, n.Ident[1])
+		}
 		return len(n.Ident) + rw.variable()
 	case *parse.IdentifierNode:
 		if f := rw.engine.functions[n.Ident]; f != nil {
