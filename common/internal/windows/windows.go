@@ -204,6 +204,15 @@ func (h Hold) Time() *metav1.Time {
 	return &metav1.Time{Time: h.Opens}
 }
 
+// Record returns for a status the time of the opening, and that of the next read, which was planned for next. A read that waits for an
+// opening that is not known has no time.
+func (h Hold) Record(next *metav1.Time) (opens, refresh *metav1.Time) {
+	if h.Holds() && next != nil {
+		next = h.Time()
+	}
+	return h.Time(), next
+}
+
 // opened returns the first time of the schedule since which a window is open; zero if it is closed.
 func (w window) opened(t time.Time) time.Time {
 	if at := w.schedule.Next(t.Add(-w.duration)); !at.IsZero() && !at.After(t) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
@@ -253,5 +254,33 @@ func BenchmarkAtDense(b *testing.B) {
 	}
 	for b.Loop() {
 		ws.At(time.Unix(1795000000, 0))
+	}
+}
+
+// TestHoldRecord records until when the sync windows hold back a read.
+func TestHoldRecord(t *testing.T) {
+	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(d)} }
+	held := Hold{Opens: now.Add(time.Hour), Resume: now.Add(time.Hour + time.Second)}
+	type times struct{ Next, Window *metav1.Time }
+	cases := map[string]struct {
+		reason string
+		next   *metav1.Time
+		hold   Hold
+		want   times
+	}{
+		"Overdue":     {"The read that was due is made when the window opens.", at(-time.Minute), held, times{at(time.Hour), at(time.Hour)}},
+		"Event":       {"So is one that an event has caused before the next periodic one.", at(2 * time.Hour), held, times{at(time.Hour), at(time.Hour)}},
+		"Open":        {"Nothing is held back.", at(time.Minute), Hold{}, times{at(time.Minute), nil}},
+		"NotPeriodic": {"An object that is not read again gets no time.", nil, held, times{nil, at(time.Hour)}},
+		"NoOpening":   {"It is not known when the window opens.", at(-time.Minute), Hold{Resume: now.Add(time.Hour)}, times{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got times
+			if got.Window, got.Next = tc.hold.Record(tc.next); !cmp.Equal(tc.want, got) {
+				t.Errorf("\n%s\nRecord(): -want, +got:\n%s", tc.reason, cmp.Diff(tc.want, got))
+			}
+		})
 	}
 }

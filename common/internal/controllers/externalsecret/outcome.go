@@ -21,7 +21,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
-	"github.com/direct-secrets/direct-secrets/common/internal/windows"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -126,7 +125,7 @@ func (r *Reconciler) end(ctx context.Context, s *subject, o *outcome) (reconcile
 		return queue.Soon(), nil
 	case o.verdict == nil:
 		s.next = s.seen.DeepCopy()
-		recordHold(s.next, s.state.hold)
+		s.next.NextWindowTime, s.next.NextRefreshTime = s.state.hold.Record(s.next.NextRefreshTime)
 		return queue.Later(o.wait), r.patch(ctx, s)
 	}
 	wait := o.wait
@@ -139,7 +138,7 @@ func (r *Reconciler) end(ctx context.Context, s *subject, o *outcome) (reconcile
 	r.watchTarget(s, o)
 	conclude(s.next, s.es.Generation, *o.verdict)
 	s.next.AttemptedRefreshRequest = s.answered()
-	recordHold(s.next, s.state.hold)
+	s.next.NextWindowTime, s.next.NextRefreshTime = s.state.hold.Record(s.next.NextRefreshTime)
 	metrics.Synced("ExternalSecret", o.verdict.Reason)
 	switch err := r.patch(ctx, s); {
 	case errors.Is(err, status.ErrOvertaken):
@@ -256,15 +255,6 @@ func synced(message string) status.Verdict {
 func conclude(st *v1alpha1.ExternalSecretStatus, generation int64, v status.Verdict) {
 	st.ObservedGeneration = generation
 	status.Conclude(&st.Conditions, generation, v)
-}
-
-// recordHold writes into a status when the sync windows let the next read pass. A read that waits for an opening that is not known
-// has no time.
-func recordHold(st *v1alpha1.ExternalSecretStatus, h windows.Hold) {
-	st.NextWindowTime = h.Time()
-	if h.Holds() && st.NextRefreshTime != nil {
-		st.NextRefreshTime = h.Time()
-	}
 }
 
 // refreshed records a successful refresh. The times are written only with another change or as a heartbeat, so that a

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/windows"
 )
 
 var errBoom = errors.New("boom")
@@ -52,35 +51,6 @@ func TestRefreshed(t *testing.T) {
 			refreshed(st, before, now, tc.next)
 			if diff := cmp.Diff(tc.want, times{st.RefreshTime, st.NextRefreshTime}); diff != "" {
 				t.Errorf("\n%s\nrefreshed(): -want, +got:\n%s", tc.reason, diff)
-			}
-		})
-	}
-}
-
-// TestRecordHold records until when the sync windows hold back a read.
-func TestRecordHold(t *testing.T) {
-	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
-	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(d)} }
-	held := windows.Hold{Opens: now.Add(time.Hour), Resume: now.Add(time.Hour + time.Second)}
-	type times struct{ Next, Window *metav1.Time }
-	cases := map[string]struct {
-		reason string
-		next   *metav1.Time
-		hold   windows.Hold
-		want   times
-	}{
-		"Overdue":     {"The read that was due is made when the window opens.", at(-time.Minute), held, times{at(time.Hour), at(time.Hour)}},
-		"Event":       {"So is one that an event has caused before the next periodic one.", at(2 * time.Hour), held, times{at(time.Hour), at(time.Hour)}},
-		"Open":        {"Nothing is held back.", at(time.Minute), windows.Hold{}, times{at(time.Minute), nil}},
-		"NotPeriodic": {"An object that is not read again gets no time.", nil, held, times{nil, at(time.Hour)}},
-		"NoOpening":   {"It is not known when the window opens.", at(-time.Minute), windows.Hold{Resume: now.Add(time.Hour)}, times{}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			st := &v1alpha1.ExternalSecretStatus{NextRefreshTime: tc.next, NextWindowTime: at(-time.Hour)}
-			recordHold(st, tc.hold)
-			if diff := cmp.Diff(tc.want, times{st.NextRefreshTime, st.NextWindowTime}); diff != "" {
-				t.Errorf("\n%s\nrecordHold(): -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

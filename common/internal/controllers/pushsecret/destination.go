@@ -69,6 +69,20 @@ func (d *destination) inSync(a kit.Attempt) bool {
 		d.status.ObservedSource == a.Sources && meta.IsStatusConditionTrue(d.status.Conditions, v1alpha1.ConditionSynced)
 }
 
+// due is storeState.due, and records until when the sync windows hold back the comparison. The result of one that begins replaces
+// what is recorded.
+func (d *destination) due(s *storeState, a kit.Attempt, inSync bool, sch schedule) (due bool, wait time.Duration) {
+	planned := d.status.NextRefreshTime
+	if d.status.NextWindowTime != nil { // It is the opening for which a comparison waits that was due.
+		planned = nil
+	}
+	due, wait, hold := s.due(a, inSync, planned, sch)
+	if !due {
+		d.status.NextWindowTime, d.status.NextRefreshTime = hold.Record(d.status.NextRefreshTime)
+	}
+	return due, wait
+}
+
 // conclude sets the Synced condition of the store. The difference of a former dry run no longer applies.
 func (d *destination) conclude(v status.Verdict, generation int64) {
 	d.status.Difference = nil
@@ -80,6 +94,8 @@ var waitsForOthers = status.Verdict{Status: metav1.ConditionUnknown, Reason: v1a
 
 // take writes the result of a push into the status. next is the time of the next comparison.
 func (d *destination) take(res *result, next time.Time) {
+	before := d.status.DeepCopy()
+	d.status.NextWindowTime = nil
 	if !res.old && (!res.waits || res.err != nil) && res.Request != removal {
 		d.status.AttemptedRefreshRequest = res.Request
 	}
@@ -91,6 +107,9 @@ func (d *destination) take(res *result, next time.Time) {
 		d.status.Place = res.place
 	}
 	if res.difference != nil {
+		if before.NextWindowTime != nil {
+			d.status.NextRefreshTime = nil // It is the opening for which this comparison has waited.
+		}
 		d.takeDifference(res, metav1.Time{Time: next.Truncate(time.Second)})
 		return
 	}
@@ -109,7 +128,6 @@ func (d *destination) take(res *result, next time.Time) {
 		d.conclude(v, res.Generation)
 		return
 	}
-	before := d.status.DeepCopy()
 	d.status.ObservedGeneration, d.status.ObservedRefreshRequest, d.status.ObservedSource = res.Generation, res.Request, res.Sources
 	if len(res.exists) == 0 { // A value left unchanged is not of this generated part.
 		d.status.ObservedPart = res.generated
@@ -118,7 +136,8 @@ func (d *destination) take(res *result, next time.Time) {
 	refreshed(&d.status, before, res.started, next)
 }
 
-// refreshed writes the times of a success. It writes them only with another change or as a heartbeat.
+// refreshed writes the times of a success. It writes them only with another change or as a heartbeat. A comparison that has waited for a
+// sync window changes the status in any case.
 func refreshed(st, before *v1alpha1.PushStoreStatus, at, next time.Time) {
 	if !heartbeat(st, before, at) {
 		return

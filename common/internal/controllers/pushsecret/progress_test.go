@@ -109,6 +109,53 @@ func TestDueClosed(t *testing.T) {
 	}
 }
 
+// TestHeld follows the times in the status of a store whose comparison waits at noon until 02:00, and is then made.
+func TestHeld(t *testing.T) {
+	ws, err := windows.Parse(&v1alpha1.SyncWindows{Kind: v1alpha1.SyncAllow, Windows: []v1alpha1.SyncWindow{{Schedule: "0 2 * * *", Duration: "4h"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opens := noon.Add(14 * time.Hour)
+	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: noon.Add(d)} }
+	done := attempted{Attempt: kit.Attempt{Generation: 1}, started: opens.Add(time.Minute)}
+	next := opens.Add(6 * time.Minute) // Less than a heartbeat later.
+	type times struct{ Refresh, Next, Window *metav1.Time }
+	cases := map[string]struct {
+		reason string
+		times  times
+		now    time.Time
+		// next is the planned time, zero in a new process.
+		next   time.Time
+		result *result
+		// wait is the time until the comparison, zero if it begins.
+		wait time.Duration
+		want times
+	}{
+		"Overdue":    {"The comparison that was due is made when the window opens.", times{at(-time.Hour), at(-time.Minute), nil}, noon, noon, nil, 14*time.Hour + 30*time.Second, times{at(-time.Hour), &metav1.Time{Time: opens}, &metav1.Time{Time: opens}}},
+		"NotYet":     {"One that is not due keeps its time.", times{at(-time.Hour), at(time.Minute), nil}, noon, noon.Add(time.Minute), nil, time.Minute, times{at(-time.Hour), at(time.Minute), nil}},
+		"Restart":    {"A new process does not take the opening for the time of a comparison, so all do not begin at once.", times{at(-time.Hour), at(14 * time.Hour), at(14 * time.Hour)}, opens.Add(-time.Minute), time.Time{}, nil, 30 * time.Second, times{at(-time.Hour), at(14 * time.Hour), nil}},
+		"Success":    {"After the opening, the times are written, although nothing else has changed.", times{&metav1.Time{Time: opens.Add(-time.Minute)}, &metav1.Time{Time: opens}, &metav1.Time{Time: opens}}, opens.Add(time.Minute), noon, &result{attempted: done}, 0, times{&metav1.Time{Time: done.started}, &metav1.Time{Time: next}, nil}},
+		"Difference": {"So are those of a dry run.", times{nil, &metav1.Time{Time: opens}, &metav1.Time{Time: opens}}, opens.Add(time.Minute), noon, &result{attempted: done, difference: &v1alpha1.PushDifference{}}, 0, times{nil, &metav1.Time{Time: next}, nil}},
+		"Failure":    {"After a failure, nothing waits for a window.", times{at(-time.Hour), &metav1.Time{Time: opens}, &metav1.Time{Time: opens}}, opens.Add(time.Minute), noon, &result{attempted: done, err: provider.NewError(provider.Unavailable, "no")}, 0, times{at(-time.Hour), &metav1.Time{Time: opens}, nil}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := &destination{status: v1alpha1.PushStoreStatus{RefreshTime: tc.times.Refresh, NextRefreshTime: tc.times.Next, NextWindowTime: tc.times.Window}}
+			s := &storeState{next: tc.next}
+			due, wait := d.due(s, kit.Attempt{Generation: 1}, true, schedule{now: tc.now, interval: 24 * time.Hour, windows: ws, random: half})
+			if due != (tc.result != nil) || wait != tc.wait {
+				t.Errorf("%s\ndue is %t, in %s, not %s", tc.reason, due, wait, tc.wait)
+			}
+			if tc.result != nil {
+				d.take(tc.result, next)
+			}
+			if diff := cmp.Diff(tc.want, times{d.status.RefreshTime, d.status.NextRefreshTime, d.status.NextWindowTime}); diff != "" {
+				t.Errorf("\n%s\nthe times: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 func TestTake(t *testing.T) {
 	failed := func(class provider.Class) *result {
 		return &result{attempted: attempted{started: noon}, err: provider.NewError(class, "no")}

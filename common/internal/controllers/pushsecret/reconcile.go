@@ -23,7 +23,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/internal/trace"
-	"github.com/direct-secrets/direct-secrets/common/internal/windows"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -312,9 +311,7 @@ func (p *pass) due(d *destination, is refs) (due bool, priority int, wait time.D
 		if inSync && !s.asked {
 			s.done = max(s.done, a.Generation)
 		}
-		var hold windows.Hold
-		due, wait, hold = s.due(a, inSync, d.status.NextRefreshTime, sch)
-		d.status.NextWindowTime = hold.Time()
+		due, wait = d.due(s, a, inSync, sch)
 		if priority = queue.High; inSync || s.attempts.Failed() {
 			priority = queue.Low
 		}

@@ -45,6 +45,9 @@ func TestSyncWindows(t *testing.T) {
 		t.Errorf("%d comparisons outside of the window, want none", n)
 	}
 	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
+	if problem := testenv.SameTime(opens, e.GetPush("db").Status.Stores[0].NextRefreshTime); problem != "" {
+		t.Errorf("the time of the next comparison while the window is closed: %s", problem)
+	}
 
 	// A change of the Secret is pushed at once.
 	testenv.Update(e.Client, source, func(s *corev1.Secret) { s.Data["password"] = []byte("two") })
@@ -64,4 +67,7 @@ func TestSyncWindows(t *testing.T) {
 		return ""
 	})
 	wantWindow(time.Time{})
+	if next := e.GetPush("db").Status.Stores[0].NextRefreshTime; !next.After(opens) {
+		t.Errorf("the time of the next comparison is %s, and the window has opened at %s", next, opens)
+	}
 }
