@@ -40,6 +40,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"OneNameForAll":  {"modules cannot share a name", `nameOverride="a"`, []string{"/nameOverride", "use MODULE.nameOverride"}},
 		"EnvNumber":      {"a number is no value of a variable", `global.extraEnv=[{"name":"A","value":1}]`, []string{"/global/extraEnv/0/value", "want string"}},
 		"EnvBoolean":     {"neither is a boolean, of a module either", `provider-aws.extraEnv=[{"name":"A","value":true}]`, []string{"/provider-aws/extraEnv/0/value", "want string"}},
+		"InitEnvNumber":  {"nor is a number one of a variable of an init container", `global.podSpecExtra.initContainers=[{"name":"i","env":[{"name":"A","value":1}]}]`, []string{"/global/podSpecExtra/initContainers/0/env/0/value", "want string"}},
 		"EnvName":        {"a variable has a name", `global.extraEnv=[{"value":"a"}]`, []string{"/global/extraEnv/0", "name"}},
 		"VolumeName":     {"a volume has a name that is text", `global.volumes=[{"name":1,"emptyDir":{}}]`, []string{"/global/volumes/0/name", "want string"}},
 		"MountPath":      {"a mount has a path", `global.volumeMounts=[{"name":"a"}]`, []string{"/global/volumeMounts/0", "mountPath"}},

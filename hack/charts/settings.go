@@ -91,7 +91,10 @@ func groupOf(schema *yaml.Node) (group, error) {
 		s.moduleOnly = s.schema["x-module-only"] == true
 		delete(s.schema, "x-module-only")
 		if fields, ok := s.schema["x-instead"].(map[string]any); ok {
-			properties := map[string]any{}
+			properties, _ := s.schema["properties"].(map[string]any)
+			if properties == nil {
+				properties = map[string]any{}
+			}
 			for name, instead := range fields {
 				properties[name] = refused(instead.(string))
 			}
