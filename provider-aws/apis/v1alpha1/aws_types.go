@@ -69,7 +69,7 @@ type AWSSpec struct {
 	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.matches('^https?://[^/]')",message="endpoint must be a URL, such as https://vpce-1.secretsmanager.eu-central-1.vpce.amazonaws.com"
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// Credentials for AWS. Unset: the operator's own identity, if --ambient-credentials allows it.
+	// Credentials for AWS. Unset: the operator's own identity, if the chart value ambientCredentials allows it.
 	// +optional
 	Auth *AWSAuth `json:"auth,omitempty"`
 }

@@ -95,7 +95,7 @@ type AzureAuth struct {
 	// +optional
 	ServiceAccountRef *FederatedServiceAccount `json:"serviceAccountRef,omitempty"`
 
-	// A managed identity of the machines that the operator runs on. Stores can use it only if --ambient-credentials allows it.
+	// A managed identity of the machines that the operator runs on. Stores can use it only if the chart value ambientCredentials allows it.
 	// +optional
 	ManagedIdentity *ManagedIdentity `json:"managedIdentity,omitempty"`
 

@@ -28,7 +28,7 @@ type GCPSpec struct {
 	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.matches('^https?://[^/]')",message="endpoint must be a URL, such as https://secretmanager.googleapis.com"
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// Credentials for Google. Unset: the operator's own identity, if --ambient-credentials allows it.
+	// Credentials for Google. Unset: the operator's own identity, if the chart value ambientCredentials allows it.
 	// +optional
 	Auth *GCPAuth `json:"auth,omitempty"`
 }

@@ -82,7 +82,7 @@ type GCPAccessTokenSpec struct {
 	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.matches('^https?://[^/]')",message="endpoint must be a URL, such as http://127.0.0.1:8080"
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// Identity of the tokens. Unset: the operator's own identity, if --ambient-credentials allows it.
+	// Identity of the tokens. Unset: the operator's own identity, if the chart value ambientCredentials allows it.
 	// +optional
 	Auth *GCPAuth `json:"auth,omitempty"`
 }

@@ -47,7 +47,7 @@ type GCPEventSourceSpec struct {
 	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.matches('^https?://[^/]')",message="endpoint must be a URL, such as https://europe-west3-pubsub.googleapis.com"
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// Credentials for Google. Unset: the operator's own identity, if --ambient-credentials allows it.
+	// Credentials for Google. Unset: the operator's own identity, if the chart value ambientCredentials allows it.
 	// +optional
 	Auth *GCPAuth `json:"auth,omitempty"`
 }
