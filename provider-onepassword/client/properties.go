@@ -14,7 +14,7 @@ import (
 const otpSuffix = "?attribute=otp"
 
 // severalHaveName is why a name of several properties is refused. A read of the whole item is refused with it, too.
-const severalHaveName = "several fields or files have this name; set property to one of: %s; to read the whole item, rename all but one in 1Password"
+const severalHaveName = "several fields or files have this name; read them in data by property: %s; for extract and the whole item, rename all but one in 1Password"
 
 const (
 	// typeOTP is the type of a field with the URI of a one-time password.

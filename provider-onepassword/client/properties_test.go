@@ -17,7 +17,7 @@ func TestProperties(t *testing.T) {
 	type further = map[string]provider.Further
 	web, api := &emulator.Section{ID: "s1", Label: "web"}, &emulator.Section{ID: "s2", Label: "api"}
 	refused := func(names string) provider.Further {
-		return provider.Further{Refused: "several fields or files have this name; set property to one of: " + names + "; to read the whole item, rename all but one in 1Password"}
+		return provider.Further{Refused: "several fields or files have this name; read them in data by property: " + names + "; for extract and the whole item, rename all but one in 1Password"}
 	}
 	data := func(v string) provider.Further { return provider.Further{Data: []byte(v)} }
 	fileID := strings.Repeat("f", 26)
@@ -41,6 +41,9 @@ func TestProperties(t *testing.T) {
 		"Ambiguous": {"A label of two fields is refused with the names that work, and both are read with their sections.",
 			emulator.Item{Fields: []emulator.Field{{ID: "f2", Label: "host", Value: "h", Section: web}, {ID: "f1", Label: "host", Value: "i", Section: api}}},
 			`{"api.host":"i","web.host":"h"}`, nil, further{"host": refused("api.host, web.host"), "f1": data("i"), "f2": data("h")}},
+		"Renamed": {"Once all but one are renamed, as the refusal says, nothing is refused, so extract reads the item, and the other keeps its key.",
+			emulator.Item{Fields: []emulator.Field{{ID: "f2", Label: "host", Value: "h", Section: web}, {ID: "f1", Label: "api-host", Value: "i", Section: api}}},
+			`{"api-host":"i","host":"h"}`, nil, further{"web.host": data("h"), "f2": data("h"), "api.api-host": data("i"), "f1": data("i")}},
 		"SameSection": {"Two fields with one label in one section are read by their IDs.",
 			emulator.Item{Fields: []emulator.Field{{ID: "f1", Label: "host", Value: "h", Section: web}, {ID: "f2", Label: "host", Value: "i", Section: web}}},
 			`{"f1":"h","f2":"i"}`, nil, further{"host": refused("f1, f2"), "web.host": refused("f1, f2")}},
