@@ -137,11 +137,9 @@ func (rw *rewriter) node(n parse.Node, depth int) int {
 
 // outsideData rewrites a body in which the dot is not the data.
 func (rw *rewriter) outsideData(l *parse.ListNode, depth int) int {
-	before := rw.data
+	defer func(before bool) { rw.data = before }(rw.data)
 	rw.data = false
-	steps := rw.list(l, depth)
-	rw.data = before
-	return steps
+	return rw.list(l, depth)
 }
 
 // small reports whether the value of a pipeline needs no measure: it is a value of the data, or the result of a
@@ -168,12 +166,10 @@ func (rw *rewriter) ofData(n parse.Node) bool {
 	return ok && rw.data && len(field.Ident) == 1
 }
 
-// isData reports whether a node is the data itself.
-func (rw *rewriter) isData(n parse.Node) bool {
-	if v, ok := n.(*parse.VariableNode); ok {
-		return len(v.Ident) == 1 && v.Ident[0] == "$"
-	}
-	return rw.data && n.Type() == parse.NodeDot
+// isData reports whether a node is the data itself, where dot says whether the dot is the data.
+func isData(n parse.Node, dot bool) bool {
+	v, ok := n.(*parse.VariableNode)
+	return ok && len(v.Ident) == 1 && v.Ident[0] == "$" || dot && n.Type() == parse.NodeDot
 }
 
 // branch rewrites an if or a with. body rewrites what it does if its condition holds.
@@ -252,7 +248,7 @@ func (rw *rewriter) command(c *parse.CommandNode, piped bool, depth int) int {
 		given++
 	}
 	rw.arguments(id, given)
-	if len(c.Args) == 3 && rw.isData(c.Args[1]) && asked[id.Ident] != "" {
+	if len(c.Args) == 3 && isData(c.Args[1], rw.data) && asked[id.Ident] != "" {
 		rw.keys = append(rw.keys, nameNode(c).Text)
 	}
 	if guard := rw.guardOf(c); guard != "" {
