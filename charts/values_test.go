@@ -188,10 +188,10 @@ func pod(t *testing.T, module string, sets ...string) corev1.PodTemplateSpec {
 	return deployment(t, module, sets...).Spec.Template
 }
 
-// deployment returns the Deployment of a module.
+// deployment returns the Deployment of a module. CRDs are not rendered, because most of the time is theirs.
 func deployment(t *testing.T, module string, sets ...string) appsv1.Deployment {
 	t.Helper()
-	found := of(render(t, umbrella, enable([]string{module}, sets...)), "Deployment")
+	found := of(render(t, umbrella, enable([]string{module}, append([]string{`global.crds.enabled=false`}, sets...)...)), "Deployment")
 	if len(found) != 1 {
 		t.Fatalf("%d Deployments of %s, want 1", len(found), module)
 	}

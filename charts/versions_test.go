@@ -130,8 +130,7 @@ func TestCommonVersions(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tree := t.TempDir()
-			must(t, os.CopyFS(tree, os.DirFS(".")))
+			tree := copied(t)
 			meta := filepath.Join(tree, "provider-aws", "Chart.yaml")
 			edited := strings.Replace(read(t, meta), common+commonOf(t, "provider-aws"), tc.annotation, 1)
 			if tc.version != "" {
@@ -144,4 +143,18 @@ func TestCommonVersions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// copied returns a copy of the charts, whose CRDs are those of this tree.
+func copied(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	tree := filepath.Join(folder, "charts")
+	must(t, os.CopyFS(tree, os.DirFS(".")))
+	for _, module := range append([]string{"common"}, modules...) {
+		here, err := filepath.Abs(filepath.Join("..", module))
+		must(t, err)
+		must(t, os.Symlink(here, filepath.Join(folder, module)))
+	}
+	return tree
 }
