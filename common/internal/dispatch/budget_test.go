@@ -118,7 +118,7 @@ func TestBudgetComesBack(t *testing.T) {
 					time.Sleep(time.Minute)
 					synctest.Wait()
 					for _, a := range all {
-						a.values()
+						a.take()
 					}
 				}
 				for i, a := range all {
