@@ -11,13 +11,15 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
+// longestPause is the longest time between two calls of what Eventually waits for. Many tests wait at the same time, and each
+// call is a request.
+const longestPause = 200 * time.Millisecond
+
 // Eventually waits until f returns an empty string. Until then f returns what is missing.
 func Eventually(t TB, f func() string) {
 	t.Helper()
 	deadline := time.After(timeout)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	for pause := 10 * time.Millisecond; ; pause = min(pause*3/2, longestPause) {
 		missing := f()
 		if missing == "" {
 			return
@@ -26,7 +28,7 @@ func Eventually(t TB, f func() string) {
 		case <-deadline:
 			t.Fatalf("timeout: %s", missing)
 			return
-		case <-tick.C:
+		case <-time.After(pause):
 		}
 	}
 }

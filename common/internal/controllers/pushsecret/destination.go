@@ -107,10 +107,7 @@ func (d *destination) take(res *result, next time.Time) {
 		d.status.Place = res.place
 	}
 	if res.difference != nil {
-		if before.NextWindowTime != nil {
-			d.status.NextRefreshTime = nil // It is the opening for which this comparison has waited.
-		}
-		d.takeDifference(res, metav1.Time{Time: next.Truncate(time.Second)})
+		d.takeDifference(res, metav1.Time{Time: next.Truncate(time.Second)}, before.NextWindowTime != nil)
 		return
 	}
 	switch {

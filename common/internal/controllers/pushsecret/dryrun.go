@@ -85,8 +85,9 @@ func (c dryCause) planned(d *v1alpha1.PushDifference) status.Verdict {
 		n[v1alpha1.PushCreate], n[v1alpha1.PushUpdate]+n[v1alpha1.PushUpdateMetadata]+n[v1alpha1.PushOwn], n[v1alpha1.PushDelete], most))
 }
 
-// takeDifference writes the result of a dry run into the status.
-func (d *destination) takeDifference(res *result, next metav1.Time) {
+// takeDifference writes the result of a dry run into the status. If it has waited for a sync window, the time that is there is the
+// opening.
+func (d *destination) takeDifference(res *result, next metav1.Time, waited bool) {
 	if res.err != nil {
 		d.conclude(failure(d.name(), res.err), res.Generation)
 	} else {
@@ -97,7 +98,7 @@ func (d *destination) takeDifference(res *result, next metav1.Time) {
 	switch was := d.status.NextRefreshTime; {
 	case next.IsZero():
 		d.status.NextRefreshTime = nil
-	case was == nil, policy.Beats(was.Time, next.Time):
+	case was == nil, waited, policy.Beats(was.Time, next.Time):
 		d.status.NextRefreshTime = &next
 	}
 }
