@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 failed=0
 for module in common provider-* generator-*; do
-	concurrent=$(cd "$module" && git grep -lE '\bgo (func|[a-z.]+\()|\b(sync|errgroup|singleflight|atomic)\.' -- '*.go' ':!*_test.go' | xargs -r -n 1 dirname | sort -u | sed 's=^=/=')
+	concurrent=$(cd "$module" && git grep -lE '\bgo (func|[a-z.]+\()|\b(sync|errgroup|singleflight|atomic)\.' -- '*.go' ':!*_test.go' | xargs -r -n 1 dirname | sort -u | sed 's=^=/=' || true)
 	[[ -n $concurrent ]] || continue
 	packages=$(go -C "$module" list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... |
 		grep -vE '/controlplane|/operatortest|/testenv|^[^ ]*/(render|emulator|conformance|[a-z]+test)[ /]' | cut -d ' ' -f 1 | grep -E "($(paste -sd '|' <<<"$concurrent"))\$" || true)
