@@ -81,6 +81,17 @@ type twoLeaders struct {
 	crashes int
 	// dropped is true if a user deletes the Secret at the end.
 	dropped bool
+	// merge is true if the object merges into the Secret of a user, whose own key must stay.
+	merge bool
+}
+
+// reads returns an object that reads the value of a remote secret of its name.
+func reads(name string, p v1alpha1.RefreshPolicy) *v1alpha1.ExternalSecret {
+	return &v1alpha1.ExternalSecret{ObjectMeta: simulation.Meta(name), Spec: v1alpha1.ExternalSecretSpec{
+		RefreshPolicy: p,
+		StoreRef:      &v1alpha1.StoreRef{Kind: "FakeStore", Name: "main"},
+		Data:          []v1alpha1.DataEntry{{SecretKey: "value", RemoteRef: v1alpha1.RemoteRef{Key: name}}},
+	}}
 }
 
 func (w twoLeaders) scenario(change ...func(*Reconciler)) func(*simulation.Run) {
@@ -92,13 +103,14 @@ func (w twoLeaders) scenario(change ...func(*Reconciler)) func(*simulation.Run) 
 			}
 		}
 		put(0)
+		es := reads("db", w.policy)
+		es.Spec.Target.DeletionPolicy = w.deletion
+		if w.merge {
+			es.Spec.Target.CreationPolicy = v1alpha1.CreateMerge
+			run.Add(&corev1.Secret{ObjectMeta: simulation.Meta("db"), Data: map[string][]byte{"foreign": []byte("keep")}})
+		}
 		run.Add(simulation.FakeStore("main"))
-		run.Add(&v1alpha1.ExternalSecret{ObjectMeta: simulation.Meta("db"), Spec: v1alpha1.ExternalSecretSpec{
-			RefreshPolicy: w.policy,
-			StoreRef:      &v1alpha1.StoreRef{Kind: "FakeStore", Name: "main"},
-			Data:          []v1alpha1.DataEntry{{SecretKey: "value", RemoteRef: v1alpha1.RemoteRef{Key: "db"}}},
-			Target:        v1alpha1.Target{DeletionPolicy: w.deletion},
-		}})
+		run.Add(es)
 		run.Operator("A", simulated(run, change...))
 		run.Operator("B", simulated(run, change...))
 		var steps []simulation.Step
@@ -132,6 +144,9 @@ func (w twoLeaders) watch(run *simulation.Run) {
 	seen, made, absent := 0, false, false
 	run.Digest = func() string { return fmt.Sprint(seen, made, absent) }
 	run.Check = func() error {
+		if foreign, _ := run.Secret("db", "foreign"); w.merge && foreign != "keep" {
+			return errors.Errorf("the key of the user now holds %q", foreign)
+		}
 		is, _ := run.Secret("db", "value")
 		if made = made || is != ""; !made {
 			return nil
@@ -157,6 +172,41 @@ func (w twoLeaders) watch(run *simulation.Run) {
 			return errors.Errorf("at the end the Secret holds %q, want %q; conditions %v", is, want, es.Status.Conditions)
 		}
 		return nil
+	}
+}
+
+// renames has an object write another Secret. The old one stays until the new one exists, and is deleted then.
+func renames(leaders, crashes int) func(*simulation.Run) {
+	return func(run *simulation.Run) {
+		run.Crashes = crashes
+		run.Store.Put("db", "v1")
+		run.Add(simulation.FakeStore("main"))
+		run.Add(reads("db", v1alpha1.RefreshOnChange))
+		for _, name := range []string{"A", "B"}[:leaders] {
+			run.Operator(name, simulated(run))
+		}
+		holds := func(name string) bool {
+			is, _ := run.Secret(name, "value")
+			return is == "v1"
+		}
+		renamed := false
+		run.Script("user", simulation.Step{Label: "change target.name", When: func() bool { return holds("db") }, Do: func() error {
+			renamed = true
+			return simulation.Update(run, reads("db", ""), func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Name = "new" })
+		}})
+		run.Digest = func() string { return fmt.Sprint(renamed) }
+		run.Check = func() error {
+			if renamed && !holds("db") && !holds("new") {
+				return errors.New("the old Secret was deleted, and there is no new one")
+			}
+			return nil
+		}
+		run.Final = func() error {
+			if holds("db") || !holds("new") {
+				return errors.Errorf("at the end the old Secret exists: %t, the new one: %t", holds("db"), holds("new"))
+			}
+			return nil
+		}
 	}
 }
 
@@ -266,11 +316,22 @@ func TestInterleavings(t *testing.T) {
 		},
 		"Gone":    {policy: v1alpha1.RefreshOnChange, deletion: v1alpha1.DeletionDelete, values: []string{"v1", ""}},
 		"Dropped": {policy: v1alpha1.RefreshOnChange, values: []string{"v1", "v2"}, dropped: true},
+		"Merge":   {policy: v1alpha1.RefreshOnChange, values: []string{"v1", "v2"}, crashes: 1, merge: true},
 	}
 	for name, leaders := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			simulation.Holds(t, leaders.scenario(), bounds)
+		})
+	}
+}
+
+// TestRenames explores the interleavings while an object changes its target.
+func TestRenames(t *testing.T) {
+	for name, build := range map[string]func(*simulation.Run){"Crash": renames(1, 1), "TwoLeaders": renames(2, 0)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			simulation.Holds(t, build, bounds)
 		})
 	}
 }

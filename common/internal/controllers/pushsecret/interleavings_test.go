@@ -3,6 +3,7 @@ package pushsecret
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -184,6 +185,32 @@ func rename(leaders, crashes int, change ...func(*reconciler)) func(*simulation.
 				return errors.New("the old remote secret was deleted, and there is no new one")
 			}
 			made = made || there
+			return nil
+		}
+	}
+}
+
+// rewrites has an object push another value. The older value never replaces the newer one.
+func rewrites(leaders, crashes int) func(*simulation.Run) {
+	return func(run *simulation.Run) {
+		run.Crashes = crashes
+		setUp(run, leaders)
+		run.Script("user", changes(run)...)
+		values, seen := []string{"", "one", "two"}, 0
+		run.Digest = func() string { return fmt.Sprint(seen) }
+		run.Check = func() error {
+			is, _ := run.Store.Value("db")
+			i := slices.Index(values, is)
+			if i < seen {
+				return errors.Errorf("the remote secret held %q and now holds %q", values[seen], is)
+			}
+			seen = i
+			return nil
+		}
+		run.Final = func() error {
+			if is := values[seen]; is != "two" {
+				return errors.Errorf("at the end the remote secret holds %q", is)
+			}
 			return nil
 		}
 	}
@@ -393,6 +420,7 @@ func TestInterleavings(t *testing.T) {
 		"ChangedAndDeleted":        ends([]string{"old"}, 1, 1, changes),
 		"ChangedAndDeletedLeaders": ends([]string{"old"}, 2, 0, changes),
 		"Rename":                   rename(1, 1), "RenameTwoLeaders": rename(2, 0),
+		"Rewrite": rewrites(1, 1), "RewriteTwoLeaders": rewrites(2, 0),
 		"Early":             early(),
 		"GitOps":            gitOps(true, 1, 1, func(*v1alpha1.PushSecret) {}),
 		"GitOpsDeleteFirst": gitOps(false, 1, 1, func(*v1alpha1.PushSecret) {}),
