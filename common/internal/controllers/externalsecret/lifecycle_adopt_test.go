@@ -34,11 +34,7 @@ func TestAdoptionIsWhole(t *testing.T) {
 		reason string
 		made   func(e *env)
 	}{
-		"Created":       {"kubectl create, with other values", func(e *env) { e.plain("db", "a", "old", "b", "old", "foreign", "keep") }},
-		"CreatedEqual":  {"with the values that the provider has", func(e *env) { e.plain("db", "a", "a", "b", "b", "foreign", "keep") }},
-		"Applied":       {"kubectl apply --server-side, with other values", func(e *env) { apply(e, "kubectl", "data", "b2xk", "b2xk", "a2VlcA==") }},
-		"AppliedEqual":  {"with equal values, where an apply sees no conflict", func(e *env) { apply(e, "kubectl", "data", "YQ==", "Yg==", "a2VlcA==") }},
-		"AppliedString": {"stringData, which managedFields do not list", func(e *env) { apply(e, "argocd", "stringData", "a", "b", "keep") }},
+		"AppliedEqual": {"with equal values, where an apply sees no conflict", func(e *env) { apply(e, "kubectl", "data", "YQ==", "Yg==", "a2VlcA==") }},
 		"Edited": {"created by one tool and edited by another", func(e *env) {
 			s := e.plain("db", "a", "a", "foreign", "keep")
 			s.Data["b"] = []byte("b")
@@ -56,7 +52,7 @@ func TestAdoptionIsWhole(t *testing.T) {
 		}},
 	}
 	for name, tc := range cases {
-		for _, p := range []v1alpha1.CreationPolicy{v1alpha1.CreateOwner, v1alpha1.CreateOrphan, v1alpha1.CreateCreateOrMerge, v1alpha1.CreateMerge} {
+		for _, p := range []v1alpha1.CreationPolicy{v1alpha1.CreateOwner, v1alpha1.CreateMerge} {
 			t.Run(name+"/"+string(p), func(t *testing.T) {
 				e := newEnv(t)
 				e.Backend.Put("a", []byte("a"))
@@ -119,18 +115,6 @@ func TestForeignSecret(t *testing.T) {
 				testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) { s.OwnerReferences = nil })
 			},
 		},
-		"OrphanControlled": {
-			"a controller of another Kind, under Orphan", creates(v1alpha1.CreateOrphan),
-			func(e *env) { e.ownedByConfigMap("db", &yes) }, `controlled by ConfigMap "owner"`,
-			func(e *env) {
-				testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) { s.OwnerReferences = nil })
-			},
-		},
-		"CreateOrMergeControlled": {
-			"a controller of another Kind, under CreateOrMerge", creates(v1alpha1.CreateCreateOrMerge),
-			func(e *env) { e.ownedByConfigMap("db", &yes) }, `controlled by ConfigMap "owner"`,
-			func(e *env) { e.Delete(e.Secret("db")) },
-		},
 		"OwnerGone": {
 			"the owner is deleted, and the garbage collector deletes the Secret", nil,
 			func(e *env) { e.ownedByConfigMap("db", &yes) }, `controlled by ConfigMap "owner"`,
@@ -139,11 +123,6 @@ func TestForeignSecret(t *testing.T) {
 		"Rival": {
 			"another ExternalSecret owns it", nil,
 			func(e *env) { e.synced("rival", into(v1alpha1.Target{Name: "db"})) }, `ExternalSecret "rival"`,
-			func(e *env) { e.Delete(e.Get("rival")) },
-		},
-		"RivalNever": {
-			"another ExternalSecret writes it without owning it", nil,
-			func(e *env) { e.synced("rival", into(v1alpha1.Target{Name: "db", CleanupPolicy: never})) }, `ExternalSecret "rival"`,
 			func(e *env) { e.Delete(e.Get("rival")) },
 		},
 		"RivalMerges": {

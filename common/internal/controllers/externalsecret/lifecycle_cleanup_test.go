@@ -36,15 +36,10 @@ func TestCleanupMoves(t *testing.T) {
 		change   spec
 	}{
 		"ThereAndBack":    {"OnDelete has an owner, Never has none", onDelete, onDelete, never, nil, nil},
-		"BackAndThere":    {"Never has no owner, OnDelete has one", onDelete, never, onDelete, nil, nil},
 		"Denied":          {"the provider is not needed", onDelete, onDelete, never, denied, nil},
-		"DeniedBack":      {"the provider is not needed", onDelete, never, onDelete, denied, nil},
-		"Hanging":         {"the provider is not waited for", onDelete, onDelete, never, hanging, nil},
 		"HangingBack":     {"the provider is not waited for", onDelete, never, onDelete, hanging, nil},
-		"UnsetIsOnDelete": {"unset means the value of the flag", onDelete, "", never, nil, nil},
 		"UnsetIsNever":    {"unset means the value of the flag", never, "", onDelete, nil, nil},
 		"UnsetEqualsFlag": {"a change to the value of the flag changes nothing", never, "", never, nil, nil},
-		"FieldBeforeFlag": {"the field wins over the flag", never, onDelete, never, nil, nil},
 		"OnChange":        {"the provider is not read for this change", onDelete, onDelete, never, nil, func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange }},
 		"CreatedOnce":     {"the owner of an object that is read once changes, too", onDelete, onDelete, never, nil, func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }},
 	}
@@ -78,28 +73,6 @@ func TestCleanupMoves(t *testing.T) {
 			})
 			if len(calls) != 0 {
 				t.Errorf("%s: the provider was called: %+v", tc.reason, calls)
-			}
-		})
-	}
-}
-
-// TestCleanupMovesOften changes cleanupPolicy repeatedly, of an object that has not changed since its first sync. No
-// change causes a read of the provider.
-func TestCleanupMovesOften(t *testing.T) {
-	t.Parallel()
-	for _, p := range []v1alpha1.RefreshPolicy{v1alpha1.RefreshPeriodic, v1alpha1.RefreshOnChange} {
-		t.Run(string(p), func(t *testing.T) {
-			e := newEnv(t)
-			e.Backend.Put("db", []byte("x"))
-			es := e.synced("db", refreshes(p))
-			e.WantStore("store", v1alpha1.ReasonStoreValid)
-			e.Backend.Reset()
-			for i := range 6 {
-				to := []v1alpha1.CleanupPolicy{never, onDelete, ""}[i%3]
-				e.move(es, to, to != never)
-				if n := e.Backend.Count(); n > 0 {
-					t.Fatalf("change %d, to %q, had the provider called %d times", i+1, to, n)
-				}
 			}
 		})
 	}
@@ -179,32 +152,6 @@ func TestCleanupMovesWhileFailing(t *testing.T) {
 					}
 					return ""
 				})
-			}
-		})
-	}
-}
-
-// TestCleanupMovesAtStart changes cleanupPolicy while the operator is stopped and the provider hangs.
-func TestCleanupMovesAtStart(t *testing.T) {
-	t.Parallel()
-	for from, to := range map[v1alpha1.CleanupPolicy]v1alpha1.CleanupPolicy{never: onDelete, onDelete: never} {
-		t.Run(string(from)+"To"+string(to), func(t *testing.T) {
-			e := newEnv(t)
-			e.Backend.Put("db", []byte("x"))
-			es := e.synced("db", into(v1alpha1.Target{CleanupPolicy: from}))
-			before := e.Secret("db")
-			e.Stop()
-			e.Backend.Inject(fake.Fault{Hang: true})
-			testenv.Update(e.Client, es, into(v1alpha1.Target{CleanupPolicy: to}))
-			e.Start()
-			e.promptly("the owner changed after the start", func() string {
-				if s := e.Secret("db"); operatortest.OwnedBy(s, es) != (to == onDelete) {
-					return fmt.Sprintf("owners are %v", s.OwnerReferences)
-				}
-				return ""
-			})
-			if diff := cmp.Diff(unowned(before), unowned(e.Secret("db"))); diff != "" {
-				t.Errorf("more than the owner changed: -before, +now:\n%s", diff)
 			}
 		})
 	}

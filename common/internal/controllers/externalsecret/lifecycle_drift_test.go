@@ -26,11 +26,9 @@ func TestForeignChanges(t *testing.T) {
 		reason string
 		change func(e *env, s *corev1.Secret)
 	}{
-		"Label":      {"a label of another client", func(_ *env, s *corev1.Secret) { s.Labels["team"] = "shop" }},
-		"Annotation": {"an annotation of another client", func(_ *env, s *corev1.Secret) { s.Annotations["note"] = "n" }},
-		"Key":        {"a key of another client", func(_ *env, s *corev1.Secret) { s.Data["foreign"] = []byte("keep") }},
-		"Finalizer":  {"a finalizer of another client", func(_ *env, s *corev1.Secret) { s.Finalizers = []string{"example.com/hold"} }},
-		"LikeOurs":   {"an annotation with the prefix of marks that is not a mark", func(_ *env, s *corev1.Secret) { s.Annotations[v1alpha1.MarkAnnotationPrefix+"x"] = "{}" }},
+		"Key":       {"a key of another client", func(_ *env, s *corev1.Secret) { s.Data["foreign"] = []byte("keep") }},
+		"Finalizer": {"a finalizer of another client", func(_ *env, s *corev1.Secret) { s.Finalizers = []string{"example.com/hold"} }},
+		"LikeOurs":  {"an annotation with the prefix of marks that is not a mark", func(_ *env, s *corev1.Secret) { s.Annotations[v1alpha1.MarkAnnotationPrefix+"x"] = "{}" }},
 		"Owner": {"an owner that controls nothing", func(e *env, s *corev1.Secret) {
 			s.OwnerReferences = append(s.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: e.configMap("owner")})
 		}},
@@ -104,7 +102,6 @@ func TestRevertBackoff(t *testing.T) {
 		change spec
 	}{
 		"Value":   {"changes the value", func(s *corev1.Secret) { s.Data["value"] = []byte("wrong") }, nil},
-		"Key":     {"removes the key", func(s *corev1.Secret) { delete(s.Data, "value") }, nil},
 		"Deletes": {"deletes the Secret", nil, nil},
 		"Merge":   {"changes the value in a Secret of a user", func(s *corev1.Secret) { s.Data["value"] = []byte("wrong") }, creates(v1alpha1.CreateMerge)},
 	}

@@ -115,37 +115,6 @@ func TestImmutableTakenBack(t *testing.T) {
 	e.WantReady("db", v1alpha1.ReasonSecretSynced)
 }
 
-// TestImmutableLater sets immutable for a Secret that exists already.
-func TestImmutableLater(t *testing.T) {
-	t.Parallel()
-	for name, theirs := range map[string]bool{"Own": false, "Adopted": true} {
-		t.Run(name, func(t *testing.T) {
-			e := newEnv(t)
-			e.Backend.Put("db", []byte("one"))
-			want := holds("value", "one")
-			if theirs {
-				e.plain("db", "foreign", "keep")
-				want["foreign"] = "keep"
-				e.synced("db", makeImmutable)
-			} else {
-				testenv.Update(e.Client, e.synced("db"), makeImmutable)
-			}
-			e.Eventually(func() string {
-				if s := e.Secret("db"); s.Immutable == nil || !*s.Immutable {
-					return "the Secret is not immutable"
-				}
-				return ""
-			})
-			e.WantReady("db", v1alpha1.ReasonSecretSynced)
-			e.Backend.Put("db", []byte("two"))
-			e.refresh("db")
-			if diff := cmp.Diff(want, e.dataOf("db")); diff != "" {
-				t.Errorf("-want, +got:\n%s", diff)
-			}
-		})
-	}
-}
-
 // TestImmutableByOthers has a target that a user has made immutable.
 func TestImmutableByOthers(t *testing.T) {
 	e := newEnv(t)

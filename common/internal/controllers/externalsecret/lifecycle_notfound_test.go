@@ -61,19 +61,9 @@ func TestFailureNeverDeletes(t *testing.T) {
 		message string
 	}{
 		"Denied":           {"a denied read says nothing about the secret", whole(fake.Fault{Err: failing(provider.Denied)}), nil, "Denied: "},
-		"Throttled":        {"a throttled read says nothing about the secret", whole(fake.Fault{Err: failing(provider.Throttled)}), nil, "Throttled: "},
-		"Unavailable":      {"a failed read says nothing about the secret", whole(fake.Fault{Err: failing(provider.Unavailable)}), nil, "Unavailable: "},
-		"Invalid":          {"a refused read says nothing about the secret", whole(fake.Fault{Err: failing(provider.Invalid)}), nil, "Invalid: "},
-		"Conflict":         {"another client is writing the secret", whole(fake.Fault{Err: failing(provider.Conflict)}), nil, "Conflict: "},
-		"Unknown":          {"an unclassified error counts as Unavailable", whole(fake.Fault{Err: errBoom}), nil, "Unavailable: "},
 		"Joined":           {"NotFound does not win over another error", whole(fake.Fault{Err: errors.Join(failing(provider.NotFound), errBoom)}), nil, "Unavailable: "},
-		"Panic":            {"the provider's code panics", whole(fake.Fault{Panic: "s3cret"}), nil, "Unavailable: "},
-		"Hang":             {"the provider does not answer in time", whole(fake.Fault{Hang: true}), nil, "Unavailable: "},
 		"OneDenied":        {"one entry of the batch is denied, the other does not exist", &fake.Fault{Key: "b", Err: failing(provider.Denied)}, nil, "Denied: "},
-		"OneUnavailable":   {"one entry of the batch fails, the other does not exist", &fake.Fault{Key: "a", Err: failing(provider.Unavailable)}, nil, "Unavailable: "},
 		"OneDropped":       {"one entry is not in the answer", &fake.Fault{Key: "b", Drop: true}, nil, "Unavailable: "},
-		"OnePanics":        {"one entry of the batch panics", &fake.Fault{Key: "a", Panic: "s3cret"}, nil, "Unavailable: "},
-		"OneHangs":         {"one entry hangs", &fake.Fault{Key: "b", Hang: true}, nil, "Unavailable: "},
 		"Truncated":        {"the answer has too few entries", nil, func(r []provider.Result) []provider.Result { return r[:len(r)-1] }, "Unavailable: "},
 		"Empty":            {"the answer is an empty list", nil, func([]provider.Result) []provider.Result { return nil }, "Unavailable: "},
 		"TooLong":          {"the answer has too many entries", nil, func(r []provider.Result) []provider.Result { return append(r, provider.Result{}) }, "Unavailable: "},
@@ -195,26 +185,17 @@ func TestNotFound(t *testing.T) {
 		want     string
 		data     map[string]string
 	}{
-		"DeleteOne":           {"the key is removed, the Secret stays", v1alpha1.DeletionDelete, nil, nil, false, []string{"a"}, synced, holds("b", "b")},
-		"DeleteAll":           {"the Secret is deleted with its last key", v1alpha1.DeletionDelete, nil, nil, false, both, deleted, nil},
-		"DeleteForeign":       {"a foreign key keeps the Secret", v1alpha1.DeletionDelete, nil, nil, true, both, synced, foreign},
-		"DeleteAdopted":       {"an adopted Secret with a foreign key stays", v1alpha1.DeletionDelete, nil, theirs, false, both, synced, foreign},
-		"DeleteTakenOver":     {"an owned Secret without keys is deleted, even if a user created it", v1alpha1.DeletionDelete, nil, []string{"a", "old"}, false, both, deleted, nil},
-		"DeleteNotOurs":       {"a Secret that the object neither created nor owns stays", v1alpha1.DeletionDelete, into(v1alpha1.Target{CleanupPolicy: never}), []string{"a", "old"}, false, both, synced, holds()},
-		"DeleteNever":         {"the object created the Secret and deletes it, without owning it", v1alpha1.DeletionDelete, into(v1alpha1.Target{CleanupPolicy: never}), nil, false, both, deleted, nil},
-		"DeleteOrphan":        {"the object created the Secret and deletes it, without owning it", v1alpha1.DeletionDelete, creates(v1alpha1.CreateOrphan), nil, false, both, deleted, nil},
-		"DeleteOrphanForeign": {"a foreign key keeps the Secret", v1alpha1.DeletionDelete, creates(v1alpha1.CreateOrphan), nil, true, both, synced, foreign},
-		"DeleteImmutable":     {"the provider is not read again for an immutable Secret", v1alpha1.DeletionDelete, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = true }, nil, false, both, synced, holds("a", "a", "b", "b")},
-		"MergeOne":            {"the key is removed, the Secret stays", v1alpha1.DeletionMerge, nil, nil, false, []string{"b"}, synced, holds("a", "a")},
-		"MergeAll":            {"the Secret stays without keys", v1alpha1.DeletionMerge, nil, nil, false, both, synced, holds()},
-		"MergeForeign":        {"foreign keys stay", v1alpha1.DeletionMerge, nil, nil, true, both, synced, foreign},
-		"MergeMerge":          {"the Secret of a user is as it was before", v1alpha1.DeletionMerge, creates(v1alpha1.CreateMerge), theirs, false, both, synced, foreign},
-		"MergeCreateOrMerge":  {"the Secret stays without keys", v1alpha1.DeletionMerge, creates(v1alpha1.CreateCreateOrMerge), nil, false, both, synced, holds()},
-		"MergeOrphan":         {"the Secret stays without keys", v1alpha1.DeletionMerge, creates(v1alpha1.CreateOrphan), nil, false, both, synced, holds()},
-		"RetainOne":           {"nothing changes, and the condition reports why", "", nil, nil, false, []string{"a"}, failed, holds("a", "a", "b", "b")},
-		"RetainAll":           {"nothing changes, and the condition reports why", v1alpha1.DeletionRetain, nil, nil, false, both, failed, holds("a", "a", "b", "b")},
-		"RetainMerge":         {"nothing changes, and the condition reports why", "", creates(v1alpha1.CreateMerge), theirs, false, both, failed, holds("a", "a", "b", "b", "foreign", "keep")},
-		"NoneRetain":          {"the error is reported under creationPolicy None, too", "", creates(v1alpha1.CreateNone), theirs, false, []string{"a"}, failed, foreign},
+		"DeleteOne":       {"the key is removed, the Secret stays", v1alpha1.DeletionDelete, nil, nil, false, []string{"a"}, synced, holds("b", "b")},
+		"DeleteAll":       {"the Secret is deleted with its last key", v1alpha1.DeletionDelete, nil, nil, false, both, deleted, nil},
+		"DeleteForeign":   {"a foreign key keeps the Secret", v1alpha1.DeletionDelete, nil, nil, true, both, synced, foreign},
+		"DeleteTakenOver": {"an owned Secret without keys is deleted, even if a user created it", v1alpha1.DeletionDelete, nil, []string{"a", "old"}, false, both, deleted, nil},
+		"DeleteNotOurs":   {"a Secret that the object neither created nor owns stays", v1alpha1.DeletionDelete, into(v1alpha1.Target{CleanupPolicy: never}), []string{"a", "old"}, false, both, synced, holds()},
+		"DeleteOrphan":    {"the object created the Secret and deletes it, without owning it", v1alpha1.DeletionDelete, creates(v1alpha1.CreateOrphan), nil, false, both, deleted, nil},
+		"DeleteImmutable": {"the provider is not read again for an immutable Secret", v1alpha1.DeletionDelete, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = true }, nil, false, both, synced, holds("a", "a", "b", "b")},
+		"MergeAll":        {"the Secret stays without keys", v1alpha1.DeletionMerge, nil, nil, false, both, synced, holds()},
+		"MergeMerge":      {"the Secret of a user is as it was before", v1alpha1.DeletionMerge, creates(v1alpha1.CreateMerge), theirs, false, both, synced, foreign},
+		"RetainOne":       {"nothing changes, and the condition reports why", "", nil, nil, false, []string{"a"}, failed, holds("a", "a", "b", "b")},
+		"NoneRetain":      {"the error is reported under creationPolicy None, too", "", creates(v1alpha1.CreateNone), theirs, false, []string{"a"}, failed, foreign},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -292,7 +273,7 @@ func TestNotFoundWithGuest(t *testing.T) {
 // policy.
 func TestAlwaysRemoved(t *testing.T) {
 	t.Parallel()
-	for _, p := range []v1alpha1.DeletionPolicy{"", v1alpha1.DeletionRetain, v1alpha1.DeletionDelete, v1alpha1.DeletionMerge} {
+	for _, p := range []v1alpha1.DeletionPolicy{v1alpha1.DeletionRetain, v1alpha1.DeletionDelete} {
 		t.Run("Policy"+string(p), func(t *testing.T) {
 			e := newEnv(t)
 			e.Backend.Put("json", []byte(`{"one":"1","two":"2"}`))
