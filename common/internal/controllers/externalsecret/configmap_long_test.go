@@ -2,6 +2,16 @@
 
 package externalsecret_test
 
+import (
+	"maps"
+	"testing"
+)
+
 func init() {
-	onBoth["Revert"], onBoth["FailureNeverDeletes"] = TestRevertBackoff, TestFailureNeverDeletes
+	maps.Copy(onBoth, map[string]func(*testing.T){
+		"CreationChanges": TestCreationPolicyChanges, "Guest": TestOwnerWithGuest, "Drift": TestForeignChanges,
+		"MergeHandOver": TestMergeHandOver, "MergeQueue": TestMergeQueue, "NotFoundWithGuest": TestNotFoundWithGuest,
+		"Cascade": TestCascade, "Cleanup": TestCleanupMoves, "Immutable": TestImmutableMoves,
+		"Revert": TestRevertBackoff, "FailureNeverDeletes": TestFailureNeverDeletes,
+	})
 }

@@ -106,7 +106,6 @@ func TestMergeConflict(t *testing.T) {
 		"EqualValues":   {"an equal value is a conflict, too, although an apply reports none", v1alpha1.CreateMerge, v1alpha1.CreateMerge, "first"},
 		"CreateOrMerge": {"the present holder keeps the key", v1alpha1.CreateCreateOrMerge, v1alpha1.CreateCreateOrMerge, "second"},
 		"OwnerHolds":    {"the merging object defers to the owner", v1alpha1.CreateOwner, v1alpha1.CreateMerge, "second"},
-		"OrphanHolds":   {"the merging object defers to the creator", v1alpha1.CreateOrphan, v1alpha1.CreateMerge, "second"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
@@ -238,6 +239,19 @@ func TestNotFound(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestUnmarkedIsDeleted removes the mark of a Secret that the object created. The object still knows that it created it.
+func TestUnmarkedIsDeleted(t *testing.T) {
+	e := newEnv(t)
+	e.Backend.Put("db", []byte("x"))
+	e.synced("db", creates(v1alpha1.CreateOrphan), deletes(v1alpha1.DeletionDelete))
+	testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) { delete(s.Annotations, target.MarkKey("db")) })
+	e.refresh("db")
+	e.Backend.Delete("db")
+	e.refresh("db")
+	e.WantReady("db", v1alpha1.ReasonSecretDeleted)
+	e.wantData("db", nil)
 }
 
 // TestNotFoundWithGuest deletes the remote secret of a Secret's owner, while another object merges into that Secret. The
