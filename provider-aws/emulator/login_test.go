@@ -15,7 +15,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
-const who = "Action=GetCallerIdentity&Version=2011-06-15"
+const callerIdentity = "Action=GetCallerIdentity&Version=2011-06-15"
 
 func TestSignatures(t *testing.T) {
 	header := func(key, value string) func(*http.Request) {
@@ -24,20 +24,20 @@ func TestSignatures(t *testing.T) {
 	sent := func(path string) func(*http.Request) { return func(r *http.Request) { r.URL.Path = path } }
 	srv := start(t)
 	run(t, srv, []step{
-		{call: sts, body: who, want: "<Arn>" + userTest},
-		{call: sts, body: who, path: "/a/", change: sent("/./b/../a/"), want: "200"},
-		{call: sts, body: who, path: "/a", change: sent("/a/"), want: "SignatureDoesNotMatch"},
-		{call: sts, body: who, service: "ssm", want: "SignatureDoesNotMatch"},
-		{call: sts, body: who, before: time.Hour, want: "Signature expired"},
-		{call: sts, body: who, key: aws.Credentials{SessionToken: "x"}, want: "InvalidClientTokenId"},
-		{call: sts, body: who, change: header("Authorization", ""), want: "<Code>MissingAuthenticationToken<"},
-		{call: sts, body: who, change: header("Authorization", "AWS4-HMAC-SHA256 Credential=////, SignedHeaders=;, Signature=,"), want: "IncompleteSignature"},
+		{call: sts, body: callerIdentity, want: "<Arn>" + userTest},
+		{call: sts, body: callerIdentity, path: "/a/", change: sent("/./b/../a/"), want: "200"},
+		{call: sts, body: callerIdentity, path: "/a", change: sent("/a/"), want: "SignatureDoesNotMatch"},
+		{call: sts, body: callerIdentity, service: "ssm", want: "SignatureDoesNotMatch"},
+		{call: sts, body: callerIdentity, before: time.Hour, want: "Signature expired"},
+		{call: sts, body: callerIdentity, key: aws.Credentials{SessionToken: "x"}, want: "InvalidClientTokenId"},
+		{call: sts, body: callerIdentity, change: header("Authorization", ""), want: "<Code>MissingAuthenticationToken<"},
+		{call: sts, body: callerIdentity, change: header("Authorization", "AWS4-HMAC-SHA256 Credential=////, SignedHeaders=;, Signature=,"), want: "IncompleteSignature"},
 		{call: "secretsmanager.ListSecrets", body: "{}", change: header("Authorization", ""), want: `"MissingAuthenticationTokenException"`},
 		{call: "ecr-public.GetAuthorizationToken", body: "{}", region: "eu-central-1", want: "valid region"},
 		{call: sts, body: "Action=GetFederationToken&Version=2011-06-15", want: "InvalidAction"},
 	})
 	srv.RemoveCredential("test")
-	run(t, srv, []step{{call: sts, body: who, want: "InvalidClientTokenId"}})
+	run(t, srv, []step{{call: sts, body: callerIdentity, want: "InvalidClientTokenId"}})
 }
 
 // assume calls AssumeRole, and returns the credentials of the session.
