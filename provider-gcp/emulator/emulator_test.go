@@ -211,7 +211,7 @@ func TestRejects(t *testing.T) {
 	_, err := c.DeleteSecret(ctx, &pb.DeleteSecretRequest{Name: parent + "/secrets/db", Etag: `"1"`})
 	is(t, "another etag", err, codes.FailedPrecondition, "etag")
 	srv.Put("db", []byte("x"), emulator.Labels(map[string]string{"team": "shop"}))
-	if out, err := c.ListSecrets(ctx, &pb.ListSecretsRequest{Parent: parent, Filter: "labels.none:*"}); err != nil || len(out.GetSecrets()) != 0 {
+	if out, err := c.ListSecrets(ctx, &pb.ListSecretsRequest{Parent: parent, Filter: "labels.team:*"}); err != nil || len(out.GetSecrets()) != 1 {
 		t.Errorf("secrets with a label: %v, %v", out, err)
 	}
 	if _, err := emulator.Start(emulator.WithAddress("0.0.0.0:0")); err == nil || !strings.Contains(err.Error(), "loopback") {
