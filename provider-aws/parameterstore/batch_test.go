@@ -143,27 +143,6 @@ func TestGetBatch(t *testing.T) {
 			want:   []string{"Throttled", "Throttled"},
 			calls:  map[string]int{"GetParameters": 1},
 		},
-		"Internal": {
-			reason: "A server error makes no entry NotFound.",
-			faults: []emulator.Fault{{Call: "GetParameters", Code: "InternalServerError"}},
-			refs:   awstest.Refs("/a", "/nowhere"),
-			want:   []string{"Unavailable", "Unavailable"},
-			calls:  map[string]int{"GetParameters": 2},
-		},
-		"Truncated": {
-			reason: "A truncated answer makes no entry NotFound.",
-			faults: []emulator.Fault{{Body: emulator.BodyTruncated}},
-			refs:   awstest.Refs("/a", "/nowhere"),
-			want:   []string{"Unavailable", "Unavailable"},
-			calls:  map[string]int{"GetParameters": 1},
-		},
-		"Dropped": {
-			reason: "An entry that is missing in the answer is Unavailable.",
-			faults: []emulator.Fault{{Entry: true, Drop: true, Key: "/t/5"}},
-			refs:   awstest.Refs(ten()...),
-			want:   except("/t/5", "Unavailable"),
-			calls:  map[string]int{"GetParameters": 1},
-		},
 		"BadKeys": {
 			reason: "An invalid name is not requested, and does not fail the others.",
 			refs:   []provider.Ref{{Key: "/a"}, {Key: "/a b"}, {Key: "/a:1", Version: "2"}, {Key: "plain"}},

@@ -41,11 +41,7 @@ func TestFind(t *testing.T) {
 		"Name":       {"The regular expression matches anywhere in the name.", "", provider.Query{Name: regexp.MustCompile("db$")}, []string{"/shop/db=v", "bill-db=v"}, listed},
 		"NameCase":   {"A regular expression without a literal prefix is compared here.", "", provider.Query{Name: regexp.MustCompile("(?i)SHOP/DB$|^bill.w")}, []string{"/shop/db=v", "bill-web=v"}, listed},
 		"PathName":   {"The path and the name must both match.", "", provider.Query{Path: "/shop", Name: regexp.MustCompile("key")}, []string{"/shop/web/key=v"}, byPath},
-		"Tag":        {"Tag values must be equal, including their case.", "", provider.Query{Tags: map[string]string{"team": "shop"}}, []string{"/shop/db/old=v", "/shop/db=v"}, listed},
-		"TagValue":   {"A tag value must be that of the key.", "", provider.Query{Tags: map[string]string{"stage": "live"}}, []string{"/shop/db=v"}, listed},
-		"Tags":       {"All tags must match.", "", provider.Query{Tags: map[string]string{"team": "shop", "stage": "livestock"}}, []string{"/shop/db/old=v"}, listed},
 		"TagEmpty":   {"A tag with an empty value is compared here, because AWS has no filter for it.", "", provider.Query{Tags: map[string]string{"empty": ""}}, []string{"/shop/web/key=v"}, listed},
-		"TagNone":    {"A tag that no parameter has selects nothing.", "", provider.Query{Tags: map[string]string{"!team": "shop"}}, nil, listed},
 		"PathTag":    {"A hierarchy can be limited by tags.", "", provider.Query{Path: "/shop/", Tags: map[string]string{"team": "shop"}}, []string{"/shop/db/old=v", "/shop/db=v"}, listed},
 		"Prefix":     {"A store with a prefix finds only names with it, and its keys do not contain it.", "/shop/", provider.Query{}, []string{"db/old=v", "db=v", "web/key=v"}, byPath},
 		"PrefixText": {"A prefix can end anywhere in a name.", "/shop", provider.Query{}, []string{"/db/old=v", "/db=v", "/web/key=v", "ping=v"}, listed},
@@ -131,10 +127,7 @@ func TestFindIncomplete(t *testing.T) {
 		"PathTruncated": {"A truncated list is not an empty list.", byPath, emulator.Fault{Call: "GetParametersByPath", Body: emulator.BodyTruncated}, provider.Unavailable},
 		"PathKMS":       {"A list with a value that cannot be decrypted is not an empty list.", byPath, emulator.Fault{Call: "GetParametersByPath", Code: "InvalidKeyId"}, provider.Denied},
 		"PathGone":      {"A NotFound for the list is not an empty list.", byPath, emulator.Fault{Call: "GetParametersByPath", Code: "InvalidNextToken"}, provider.Unavailable},
-		"ListDenied":    {"A NotFound for a list by name is not an empty list.", byName, emulator.Fault{Call: "DescribeParameters", Code: "AccessDeniedException"}, provider.Denied},
 		"ListFilter":    {"A rejected filter is Invalid.", byName, emulator.Fault{Call: "DescribeParameters", Code: "InvalidFilterValue"}, provider.Invalid},
-		"EntryDenied":   {"A value that cannot be read makes the list incomplete.", byName, emulator.Fault{Key: "/p/00030", Code: "AccessDeniedException"}, provider.Denied},
-		"EntryDropped":  {"A value that the answer lacks makes the list incomplete.", byName, emulator.Fault{Entry: true, Drop: true, Key: "/p/00030"}, provider.Unavailable},
 		"SamePage":      {"Pages that repeat a token are an error.", byPath, emulator.Fault{Call: "GetParametersByPath", Page: emulator.PageSplit}, provider.Unavailable},
 	}
 	for name, tc := range cases {

@@ -45,19 +45,6 @@ func TestGetBatch(t *testing.T) {
 			want:   []string{"a=A", "a=A", "b=B", "c=C", "NotFound"},
 			calls:  map[string]int{"BatchGetSecretValue": 1, "GetSecretValue": 3, "DescribeSecret": 1},
 		},
-		"Missing": {
-			reason: "Each missing secret is NotFound.",
-			refs:   awstest.Refs("a", "nowhere", "b"),
-			want:   []string{"a=A", "NotFound", "b=B"},
-			calls:  map[string]int{"BatchGetSecretValue": 1},
-		},
-		"DeniedOne": {
-			reason: "A denied secret does not fail the others.",
-			srv:    []emulator.Option{deny("GetSecretValue", "b")},
-			refs:   awstest.Refs("a", "b", "c"),
-			want:   []string{"a=A", "Denied", "c=C"},
-			calls:  map[string]int{"BatchGetSecretValue": 1},
-		},
 		"DeniedBatch": {
 			reason: "Without the permission for batches, each secret is read by a separate call.",
 			srv:    []emulator.Option{deny("BatchGetSecretValue", "")},
@@ -86,20 +73,6 @@ func TestGetBatch(t *testing.T) {
 			want:   []string{"Throttled", "Throttled"},
 			calls:  map[string]int{"BatchGetSecretValue": 1},
 		},
-		"Internal": {
-			reason: "A server error makes no entry NotFound.",
-			faults: []emulator.Fault{{Call: "BatchGetSecretValue", Code: "InternalServiceError"}},
-			refs:   awstest.Refs("a", "nowhere"),
-			want:   []string{"Unavailable", "Unavailable"},
-			calls:  map[string]int{"BatchGetSecretValue": 2},
-		},
-		"Truncated": {
-			reason: "A truncated answer makes no entry NotFound.",
-			faults: []emulator.Fault{{Body: emulator.BodyTruncated}},
-			refs:   awstest.Refs("a", "nowhere"),
-			want:   []string{"Unavailable", "Unavailable"},
-			calls:  map[string]int{"BatchGetSecretValue": 1},
-		},
 		"Pages": {
 			reason: "An answer can have several pages.",
 			faults: []emulator.Fault{{Page: emulator.PageSplit, KeepEntries: 1}},
@@ -113,13 +86,6 @@ func TestGetBatch(t *testing.T) {
 			refs:   awstest.Refs("a", "b", "c"),
 			want:   []string{"a=A", "b=B", "c=C"},
 			calls:  map[string]int{"BatchGetSecretValue": 3},
-		},
-		"Cut": {
-			reason: "An entry that is missing in the answer is Unavailable.",
-			faults: []emulator.Fault{{Page: emulator.PageCut, KeepEntries: 1}},
-			refs:   awstest.Refs("a", "b", "nowhere"),
-			want:   []string{"a=A", "Unavailable", "NotFound"},
-			calls:  map[string]int{"BatchGetSecretValue": 1},
 		},
 		"SecondPageFails": {
 			reason: "The results before a failure are kept.",

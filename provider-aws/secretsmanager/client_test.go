@@ -203,26 +203,6 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestNoAnswer(t *testing.T) {
-	srv := awstest.Start(t)
-	srv.Put("a", []byte(canary))
-	c := client(t, srv)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	remove := srv.Inject(emulator.Fault{Hang: true})
-	_, err := c.Get(ctx, provider.Ref{Key: "a"})
-	want := provider.NewError(provider.Unavailable, `secret "a": AWS did not answer in time`)
-	if diff := cmp.Diff(error(want), err); diff != "" {
-		t.Errorf("A call without an answer ends with the caller's deadline.\nGet(...): -want error, +got error:\n%s", diff)
-	}
-	remove()
-
-	srv.Inject(emulator.Fault{Body: emulator.BodyNone})
-	if _, err := c.Get(t.Context(), provider.Ref{Key: "a"}); provider.ClassOf(err) != provider.Unavailable || strings.Contains(err.Error(), canary) {
-		t.Errorf("a closed connection must be Unavailable: %v", err)
-	}
-}
-
 func TestThrottledUntilDeadline(t *testing.T) {
 	srv := awstest.Start(t)
 	srv.Inject(emulator.Throttled())
@@ -261,17 +241,6 @@ func TestCheck(t *testing.T) {
 	awstest.RunCheck(t, func(t testing.TB, srv *emulator.Server, opts ...awstest.Option) provider.Checker {
 		return client(t, srv, opts...)
 	})
-}
-
-func TestCheckUnreachable(t *testing.T) {
-	srv := awstest.Start(t)
-	c := client(t, srv)
-	if err := srv.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Check(t.Context()); provider.ClassOf(err) != provider.Unavailable {
-		t.Errorf("an unreachable address must be Unavailable, not a failed login: %v", err)
-	}
 }
 
 func TestRoles(t *testing.T) {

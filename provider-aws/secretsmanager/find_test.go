@@ -32,18 +32,10 @@ func TestFind(t *testing.T) {
 		query  provider.Query
 		want   []string
 	}{
-		"All":        {"An empty query selects everything.", "", provider.Query{}, []string{"bill/db=v", "shop/db-old=v", "shop/db=v", "shop/web/key=v", "shopping=v"}},
-		"Path":       {"A path is a prefix of names.", "", provider.Query{Path: "shop/"}, []string{"shop/db-old=v", "shop/db=v", "shop/web/key=v"}},
-		"Name":       {"The regular expression matches anywhere in the name.", "", provider.Query{Name: regexp.MustCompile("db$")}, []string{"bill/db=v", "shop/db=v"}},
-		"Tag":        {"Tag values must be equal, including their case.", "", provider.Query{Tags: map[string]string{"team": "shop"}}, []string{"shop/db-old=v", "shop/db=v"}},
-		"TagValue":   {"A tag value must be that of the key.", "", provider.Query{Tags: map[string]string{"stage": "live"}}, []string{"shop/db=v"}},
-		"Tags":       {"All tags must match.", "", provider.Query{Tags: map[string]string{"team": "shop", "stage": "livestock"}}, []string{"shop/db-old=v"}},
 		"TagOdd":     {"Tags for which AWS has no filter are compared here.", "", provider.Query{Tags: map[string]string{"!odd,key": "é"}}, []string{"bill/db=v"}},
-		"TagNone":    {"A tag that no secret has selects nothing.", "", provider.Query{Tags: map[string]string{"!team": "shop"}}, nil},
 		"Prefix":     {"A store with a prefix finds only names with it, and its keys do not contain it.", "shop/", provider.Query{}, []string{"db-old=v", "db=v", "web/key=v"}},
 		"PrefixPath": {"The path follows the prefix, and the regular expression matches the name without it.", "shop/", provider.Query{Path: "db", Name: regexp.MustCompile("^db$")}, []string{"db=v"}},
 		"Negation":   {"A path with a leading ! does not negate the filter.", "", provider.Query{Path: "!shop"}, nil},
-		"Combined":   {"Path, name and tags must all match.", "", provider.Query{Path: "shop", Name: regexp.MustCompile("o"), Tags: map[string]string{"team": "shop"}}, []string{"shop/db-old=v", "shop/db=v"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -76,35 +68,6 @@ func TestFindPages(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int{"ListSecrets": 3, "BatchGetSecretValue": 13}, srv.Counts()); diff != "" {
 		t.Errorf("A page has a hundred secrets, a batch twenty.\ncalls: -want, +got:\n%s", diff)
-	}
-}
-
-func TestFindIncomplete(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		fault  emulator.Fault
-		want   provider.Class
-	}{
-		"ListDenied":    {"A denied list is not an empty list.", emulator.Fault{Call: "ListSecrets", Code: "AccessDeniedException"}, provider.Denied},
-		"ListThrottled": {"A throttled list is not an empty list.", emulator.Fault{Call: "ListSecrets", Code: "ThrottlingException"}, provider.Throttled},
-		"ListTruncated": {"A truncated list is not an empty list.", emulator.Fault{Call: "ListSecrets", Body: emulator.BodyTruncated}, provider.Unavailable},
-		"EntryDenied":   {"A value that cannot be read makes the list incomplete.", emulator.Fault{Entry: true, Key: "p/30", Code: "AccessDeniedException"}, provider.Denied},
-		"EntryKMS":      {"A value that cannot be decrypted makes the list incomplete.", emulator.Fault{Entry: true, Key: "p/30", Code: "DecryptionFailure"}, provider.Denied},
-		"BatchCut":      {"A value that the answer lacks makes the list incomplete.", emulator.Fault{Call: "BatchGetSecretValue", Page: emulator.PageCut, KeepEntries: 3}, provider.Unavailable},
-		"Internal":      {"A failed batch makes the list incomplete.", emulator.Fault{Call: "BatchGetSecretValue", Code: "InternalServiceError"}, provider.Unavailable},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			srv := awstest.Start(t)
-			for i := range 45 {
-				srv.Put(fmt.Sprintf("p/%02d", i), []byte("v"))
-			}
-			srv.Inject(tc.fault)
-			after, last := awstest.Unfinished(t.Context(), client(t, srv), provider.Query{})
-			if got := provider.ClassOf(last); last == nil || got != tc.want || after > 0 {
-				t.Errorf("%s\nFind(...): class %s, want %s, then %d more: %v", tc.reason, got, tc.want, after, last)
-			}
-		})
 	}
 }
 
