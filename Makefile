@@ -177,14 +177,13 @@ docs-serve: docs/node_modules/.package-lock.json ## Serve the site on loopback, 
 verify: build $(TOOLS)/actionlint ## Check generated files, go.mod files, imports, structure and sizes.
 	@hack/verify.sh $(MODULES)
 
+# One workspace holds all modules, so that what they share is analysed once.
 .PHONY: lint
 lint: $(TOOLS)/golangci-lint ## Hold all texts to plain words, and run golangci-lint over every module.
 	@go run ./hack/words
-	@for module in $(MODULES); do \
-		[[ -n $$(cd $$module && go list ./... 2>/dev/null) ]] || continue; \
-		echo "== $$module"; \
-		(cd $$module && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); \
-	done
+	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
+	(cd "$$work" && go work init $(abspath $(MODULES))); \
+	GOWORK=$$work/go.work $(TOOLS)/golangci-lint run --config .golangci.yml $(addsuffix /...,$(MODULES))
 
 .PHONY: standalone
 standalone: ## Build and vet each module alone, with its tests, against a packed common (COMMON=next for its next patch, or another version).

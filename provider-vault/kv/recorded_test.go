@@ -74,7 +74,8 @@ path "secret/metadata/kept" { capabilities = ["read"] }`)
 				if f.State == "no such folder" {
 					q.Path = "absent"
 				}
-				for _, err = range c.Find(t.Context(), q) {
+				for _, e := range c.Find(t.Context(), q) {
+					err = e
 				}
 				return err
 			case "delete":
