@@ -8,12 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -149,13 +151,13 @@ func TestCluster(t *testing.T) {
 		}
 		created := make(chan error, 1)
 		go func() {
-			for {
-				err := admin.Create(t.Context(), foreign)
-				if !meta.IsNoMatchError(err) && client.IgnoreNotFound(err) != nil || err == nil {
-					created <- err
-					return
+			created <- wait.PollUntilContextCancel(t.Context(), 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+				err := admin.Create(ctx, foreign)
+				if meta.IsNoMatchError(err) {
+					return false, nil
 				}
-			}
+				return err == nil, client.IgnoreNotFound(err)
+			})
 		}()
 		out, err := run(t, false)
 		if err := <-created; err != nil {
