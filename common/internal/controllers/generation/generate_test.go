@@ -3,7 +3,9 @@ package generation_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,124 +70,117 @@ func TestGenerated(t *testing.T) {
 
 // TestGeneratedStays changes an object and its operator in ways that must not change the generated values.
 func TestGeneratedStays(t *testing.T) {
-	t.Parallel()
+	g := newGenEnv(t)
 	orphan := func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CreationPolicy = v1alpha1.CreateOrphan }
 	never := func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = v1alpha1.CleanupNever }
 	templated := func(es *v1alpha1.ExternalSecret) {
 		es.Spec.Target.Template = &v1alpha1.Template{Data: map[string]string{"username": "{{ .username }}", "random": "{{ randAlphaNum 8 }}"}}
 	}
-	again := func(g *genEnv, change ...spec) {
-		g.Delete(g.Get("db"))
+	again := func(name string, change ...spec) {
+		g.Delete(g.Get(name))
 		g.Eventually(func() string {
-			if len(g.parts()[0].OwnerReferences) > 1 {
+			if len(g.partOf(name).OwnerReferences) > 1 {
 				return "the garbage collector has not seen yet that the object was deleted"
 			}
 			return ""
 		})
-		g.Create(g.generated("db", change...))
+		g.Create(g.generated(name, append(change, of(name))...))
 	}
 	cases := map[string]struct {
 		reason string
 		specs  []spec
-		do     func(g *genEnv)
+		do     func(name string)
 	}{
-		"Refreshes": {"A hundred refreshes at the interval read the part a hundred times.", []spec{func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "10m" }}, func(g *genEnv) {
-			for range 100 {
-				g.ahead.Add(int64(11 * time.Minute))
-				was := g.Get("db").Status.RefreshTime
-				g.pass(0)
-				g.Eventually(func() string {
-					if is := g.Get("db").Status.RefreshTime; !was.Before(is) {
-						return fmt.Sprintf("refreshed at %s, before at %s", is, was)
-					}
-					return ""
-				})
-			}
+		"restart": {"A restarted operator finds the part.", nil, func(name string) { g.restart() }},
+		"wiped-status": {"An empty status loses no values.", nil, func(name string) {
+			g.patchStatus(name, `{"status":null}`)
 		}},
-		"Restart": {"A restarted operator finds the part.", nil, func(g *genEnv) { g.restart() }},
-		"WipedStatus": {"An empty status loses no values.", nil, func(g *genEnv) {
-			g.patchStatus("db", `{"status":null}`)
-		}},
-		"WipedStatusAndRestart": {"An empty status and an empty memory lose no values.", nil, func(g *genEnv) {
+		"wiped-status-and-restart": {"An empty status and an empty memory lose no values.", nil, func(name string) {
 			g.Stop()
-			g.patchStatus("db", `{"status":null}`)
+			g.patchStatus(name, `{"status":null}`)
 			g.Start(testenv.Ahead(&g.ahead))
 		}},
-		"OtherMetadata": {"A changed label causes a refresh, not a rotation.", nil, func(g *genEnv) {
-			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Labels = map[string]string{"a": "b"} })
+		"other-metadata": {"A changed label causes a refresh, not a rotation.", nil, func(name string) {
+			testenv.Update(g.Client, g.Get(name), func(es *v1alpha1.ExternalSecret) { es.Labels = map[string]string{"a": "b"} })
 		}},
-		"OtherSpec": {"A changed spec of the object causes no rotation.", nil, func(g *genEnv) {
-			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "2h" })
+		"other-spec": {"A changed spec of the object causes no rotation.", nil, func(name string) {
+			testenv.Update(g.Client, g.Get(name), func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "2h" })
 		}},
-		"TargetDeleted": {"A deleted Secret comes back with the same values.", nil, func(g *genEnv) {
-			g.Delete(g.Secret("db"))
+		"target-deleted": {"A deleted Secret comes back with the same values.", nil, func(name string) {
+			g.Delete(g.Secret(name))
 		}},
-		"OtherTarget": {"A Secret with another name gets the same values.", nil, func(g *genEnv) {
-			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Name = "other" })
+		"other-target": {"A Secret with another name gets the same values.", nil, func(name string) {
+			testenv.Update(g.Client, g.Get(name), func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Name = "other" })
 			g.wantUser("other", "it is unchanged", func(u string) bool { return u != "" })
-			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Name = "" })
+			testenv.Update(g.Client, g.Get(name), func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Name = "" })
 		}},
-		"SharedFields": {"The generator's fields for time and scope do not affect the values.", nil, func(g *genEnv) {
-			testenv.Update(g.Client, g.generator("gen"), func(o *fakev1.FakeGenerator) {
+		"shared-fields": {"The generator's fields for time and scope do not affect the values.", nil, func(name string) {
+			testenv.Update(g.Client, g.generator(name), func(o *fakev1.FakeGenerator) {
 				o.Spec.ValidationInterval, o.Spec.RotationInterval, o.Spec.GatingPolicy, o.Spec.KeepPrevious = "1h", "9999h", v1alpha1.GatingDisabled, true
 			})
 		}},
-		"GeneratorAgain":  {"A generator created again with the same spec keeps the values.", nil, func(g *genEnv) { g.Delete(g.generator("gen")); g.Create(g.generator("gen")) }},
-		"AgainOrphan":     {"The Secret of an Orphan keeps the part, and another object with the same name takes it over.", []spec{orphan}, func(g *genEnv) { again(g, orphan) }},
-		"AgainNever":      {"A Secret with cleanupPolicy Never keeps the part.", []spec{never}, func(g *genEnv) { again(g, never) }},
-		"AgainAndRestart": {"A part is found again with an empty memory.", []spec{never}, func(g *genEnv) { g.Stop(); again(g, never); g.Start(testenv.Ahead(&g.ahead)) }},
-		"Template":        {"The same holds for templates, including random functions.", []spec{templated}, func(g *genEnv) { g.restart(); g.patchStatus("db", `{"status":null}`) }},
-		"TemplateAgain":   {"It holds for another object with the same name, too.", []spec{orphan, templatedPlain}, func(g *genEnv) { again(g, orphan, templatedPlain) }},
-		"Suspended": {"Nothing is rotated for a suspended object.", []spec{func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = false }}, func(g *genEnv) {
-			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) {
+		"generator-again":   {"A generator created again with the same spec keeps the values.", nil, func(name string) { g.Delete(g.generator(name)); g.Create(g.generator(name)) }},
+		"again-orphan":      {"The Secret of an Orphan keeps the part, and another object with the same name takes it over.", []spec{orphan}, func(name string) { again(name, orphan) }},
+		"again-never":       {"A Secret with cleanupPolicy Never keeps the part.", []spec{never}, func(name string) { again(name, never) }},
+		"again-and-restart": {"A part is found again with an empty memory.", []spec{never}, func(name string) { g.Stop(); again(name, never); g.Start(testenv.Ahead(&g.ahead)) }},
+		"template":          {"The same holds for templates, including random functions.", []spec{templated}, func(name string) { g.restart(); g.patchStatus(name, `{"status":null}`) }},
+		"template-again":    {"It holds for another object with the same name, too.", []spec{orphan, templatedPlain}, func(name string) { again(name, orphan, templatedPlain) }},
+		"suspended": {"Nothing is rotated for a suspended object.", []spec{func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = false }}, func(name string) {
+			testenv.Update(g.Client, g.Get(name), func(es *v1alpha1.ExternalSecret) {
 				es.Spec.Suspend = true
 				es.Annotations = map[string]string{v1alpha1.RefreshRequestAnnotation: "1"}
 			})
-			g.WantReady("db", v1alpha1.ReasonSuspended)
-			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend, es.Annotations = false, nil })
+			g.WantReady(name, v1alpha1.ReasonSuspended)
+			testenv.Update(g.Client, g.Get(name), func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend, es.Annotations = false, nil })
 		}},
-		"Immutable": {"Nothing is rotated for an immutable Secret.", []spec{func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = true }}, func(g *genEnv) {
-			testenv.Update(g.Client, g.Get("db"), testenv.Request("1"))
-			testenv.Update(g.Client, g.generator("gen"), func(o *fakev1.FakeGenerator) { o.Spec.Prefix = "v" })
+		"immutable": {"Nothing is rotated for an immutable Secret.", []spec{func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = true }}, func(name string) {
+			testenv.Update(g.Client, g.Get(name), testenv.Request("1"))
+			testenv.Update(g.Client, g.generator(name), func(o *fakev1.FakeGenerator) { o.Spec.Prefix = "v" })
 		}},
-		"CreatedOnce": {"Under refreshPolicy CreatedOnce, only a request rotates.", []spec{func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }}, func(g *genEnv) {
-			testenv.Update(g.Client, g.generator("gen"), func(o *fakev1.FakeGenerator) { o.Spec.Prefix, o.Spec.RotationInterval = "v", "1h" })
+		"created-once": {"Under refreshPolicy CreatedOnce, only a request rotates.", []spec{func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }}, func(name string) {
+			testenv.Update(g.Client, g.generator(name), func(o *fakev1.FakeGenerator) { o.Spec.Prefix, o.Spec.RotationInterval = "v", "1h" })
 			g.pass(3 * time.Hour)
 		}},
 	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			g := newGenEnv(t)
-			g.made("db", tc.specs...)
-			g.wantDelivered("db")
-			g.Eventually(func() string { // A part stays after its object only once its Secret owns it, too.
-				return cmp.Diff(2, len(g.parts()[0].OwnerReferences))
-			})
-			before := g.Secret("db").Data
-			tc.do(g)
-			// The operator has handled the change when a later change of the object is in sync.
-			mark := testenv.RandomName()
-			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) {
-				if es.Labels == nil {
-					es.Labels = map[string]string{}
-				}
-				es.Labels["mark"] = mark
-			})
-			g.wantDelivered("db")
-			g.Eventually(func() string {
-				if s := g.Secret("db"); s == nil || !bytes.Equal(s.Data["username"], before["username"]) {
-					return fmt.Sprintf("%s\nthe Secret has changed or was deleted: -want, +got:\n%s", tc.reason, cmp.Diff(before, g.dataOf("db")))
-				}
-				return ""
-			})
-			if diff := cmp.Diff(before, g.dataOf("db")); diff != "" {
-				t.Errorf("%s\nthe Secret: -want, +got:\n%s", tc.reason, diff)
-			}
-			if n := g.Backend.Count(fake.CallGenerate); n != 1 {
-				t.Errorf("%s\n%d values were made", tc.reason, n)
-			}
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		tc := cases[name]
+		g.Create(g.generator(name))
+		made := g.Backend.Count(fake.CallGenerate)
+		g.made(name, append(tc.specs, of(name))...)
+		g.wantDelivered(name)
+		g.Eventually(func() string { // A part stays after its object only once its Secret owns it, too.
+			return cmp.Diff(2, len(g.partOf(name).OwnerReferences))
 		})
+		before := g.Secret(name).Data
+		tc.do(name)
+		// The operator has handled the change when a later change of the object is in sync.
+		mark := testenv.RandomName()
+		testenv.Update(g.Client, g.Get(name), func(es *v1alpha1.ExternalSecret) {
+			if es.Labels == nil {
+				es.Labels = map[string]string{}
+			}
+			es.Labels["mark"] = mark
+		})
+		g.wantDelivered(name)
+		g.Eventually(func() string {
+			if s := g.Secret(name); s == nil || !bytes.Equal(s.Data["username"], before["username"]) {
+				return fmt.Sprintf("%s: %s\nthe Secret has changed or was deleted: -want, +got:\n%s", name, tc.reason, cmp.Diff(before, g.dataOf(name)))
+			}
+			return ""
+		})
+		if diff := cmp.Diff(before, g.dataOf(name)); diff != "" {
+			t.Errorf("%s: %s\nthe Secret: -want, +got:\n%s", name, tc.reason, diff)
+		}
+		if n := g.Backend.Count(fake.CallGenerate) - made; n != 1 {
+			t.Errorf("%s: %s\n%d values were made", name, tc.reason, n)
+		}
+		g.Delete(g.Get(name))
 	}
+}
+
+// of makes an object take its values from a generator.
+func of(name string) spec {
+	return func(es *v1alpha1.ExternalSecret) { es.Spec.DataFrom[0].SourceRef.GeneratorRef.Name = name }
 }
 
 func templatedPlain(es *v1alpha1.ExternalSecret) {
@@ -214,15 +209,6 @@ func TestRotation(t *testing.T) {
 		change func(*fakev1.FakeGenerator)
 		rotate func(g *genEnv, round int)
 	}{
-		"Requested": {"A refresh request rotates the values.", nil, func(g *genEnv, round int) {
-			testenv.Update(g.Client, g.Get("db"), testenv.Request(fmt.Sprint(round)))
-		}},
-		"Changed": {"A changed spec of the generator rotates them.", nil, func(g *genEnv, round int) {
-			testenv.Update(g.Client, g.generator("gen"), func(o *fakev1.FakeGenerator) { o.Spec.Prefix = fmt.Sprintf("r%d-", round) })
-		}},
-		"Interval": {"rotationInterval rotates them, only once if several intervals have passed.", func(o *fakev1.FakeGenerator) { o.Spec.RotationInterval = "24h" }, func(g *genEnv, round int) {
-			g.pass(time.Duration(round) * 25 * time.Hour)
-		}},
 		"Expiring": {"Values that cannot be renewed are replaced before they expire.", func(o *fakev1.FakeGenerator) { o.Spec.TTL, o.Spec.RevocationDelay = "3h", "0s" }, func(g *genEnv, _ int) {
 			g.finite()
 			g.pass(2*time.Hour + time.Minute)
@@ -452,61 +438,60 @@ func TestRevocationDelay(t *testing.T) {
 
 // TestNothingLeft removes objects in all possible ways.
 func TestNothingLeft(t *testing.T) {
-	t.Parallel()
+	g := newGenEnv(t, leased)
 	cases := map[string]struct {
 		reason string
 		specs  []spec
-		end    func(g *genEnv)
+		end    func()
 		// kept is true if the credential stays with the Secret.
 		kept bool
 	}{
-		"Deleted":  {"The object is deleted, and its Secret with it.", nil, func(g *genEnv) { g.Delete(g.Get("db")) }, false},
-		"Orphaned": {"The Secret is kept, so the credential is kept.", []spec{func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CreationPolicy = v1alpha1.CreateOrphan }}, func(g *genEnv) { g.Delete(g.Get("db")) }, true},
-		"Dropped": {"The spec no longer names the generator.", nil, func(g *genEnv) {
+		"Deleted":  {"The object is deleted, and its Secret with it.", nil, func() { g.Delete(g.Get("db")) }, false},
+		"Orphaned": {"The Secret is kept, so the credential is kept.", []spec{func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CreationPolicy = v1alpha1.CreateOrphan }}, func() { g.Delete(g.Get("db")) }, true},
+		"Dropped": {"The spec no longer names the generator.", nil, func() {
 			g.Server.Backend("main").Put("db", []byte("x"))
 			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec = g.ExternalSecret("db").Spec })
 		}, false},
-		"DroppedWhileDown": {"The spec changed while no operator ran.", nil, func(g *genEnv) {
+		"DroppedWhileDown": {"The spec changed while no operator ran.", nil, func() {
 			g.Stop()
 			g.Server.Backend("main").Put("db", []byte("x"))
 			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec = g.ExternalSecret("db").Spec })
 			g.Start(testenv.Ahead(&g.ahead))
 		}, false},
-		"DeletedWhileDown": {"The object was deleted while no operator ran.", nil, func(g *genEnv) {
+		"DeletedWhileDown": {"The object was deleted while no operator ran.", nil, func() {
 			g.Stop()
 			g.Delete(g.Get("db"))
 			g.Start(testenv.Ahead(&g.ahead))
 		}, false},
-		"Unreachable": {"The provider does not answer at first.", nil, func(g *genEnv) {
+		"Unreachable": {"The provider does not answer at first.", nil, func() {
 			g.Backend.Inject(fake.Fault{Call: fake.CallCleanup, Times: 2, Err: errUnavailable})
 			g.Delete(g.Get("db"))
 		}, false},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			g := newGenEnv(t, leased)
-			user := g.made("db", tc.specs...)
-			g.wantDelivered("db")
+		t.Log(name, tc.reason)
+		user := g.made("db", tc.specs...)
+		g.wantDelivered("db")
+		g.Eventually(func() string {
+			if n := len(g.parts()[0].OwnerReferences); n != 2 {
+				return fmt.Sprintf("%d owners", n)
+			}
+			return ""
+		})
+		tc.end()
+		if tc.kept {
 			g.Eventually(func() string {
-				if n := len(g.parts()[0].OwnerReferences); n != 2 {
-					return fmt.Sprintf("%d owners", n)
+				if n := len(g.parts()[0].OwnerReferences); n != 1 {
+					return fmt.Sprintf("%d owners, want the Secret alone", n)
 				}
 				return ""
 			})
-			tc.end(g)
-			if tc.kept {
-				g.Eventually(func() string {
-					if n := len(g.parts()[0].OwnerReferences); n != 1 {
-						return fmt.Sprintf("%d owners, want the Secret alone", n)
-					}
-					return ""
-				})
-				g.wantLive(user)
-				g.Delete(g.Secret("db"))
-			}
-			g.wantLive()
-			g.wantNoParts()
-		})
+			g.wantLive(user)
+			g.Delete(g.Secret("db"))
+		}
+		g.wantLive()
+		g.wantNoParts()
+		g.clear()
 	}
 }
 

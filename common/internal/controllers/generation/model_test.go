@@ -16,12 +16,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 )
 
-const (
-	// generatorWorkers is the number of sequences that run at the same time; each waits most of the time.
-	generatorWorkers = 6
-	// generatorSteps is the number of steps of a sequence.
-	generatorSteps = 12
-)
+// generatorSteps is the number of steps of a sequence.
+const generatorSteps = 12
 
 // TestGeneratorModel does random actions, some that rotate values and some that must not, with random faults and
 // restarts. Each rotation must change the value once, and nothing else may change it. No credential may be made in

@@ -2,8 +2,10 @@
 
 package generation_test
 
-// generatorSequences is the number of sequences of TestGeneratorModel per seed, unless -rapid.checks sets it.
 const (
+	// generatorWorkers is the number of sequences that run at the same time; each waits most of the time.
+	generatorWorkers = 6
+	// generatorSequences is the number of sequences of TestGeneratorModel per seed, unless -rapid.checks sets it.
 	generatorSequences = 30
 	generatorRandom    = true
 )

@@ -2,9 +2,11 @@
 
 package generation_test
 
-// generatorSequences is the number of sequences of TestGeneratorModel per seed, unless -rapid.checks sets it.
 const (
-	generatorSequences = 6
+	// generatorWorkers is the number of sequences that run at the same time; each waits most of the time.
+	generatorWorkers = 2
+	// generatorSequences is the number of sequences of TestGeneratorModel per seed, unless -rapid.checks sets it.
+	generatorSequences = 2
 	generatorRandom    = false
 )
 
