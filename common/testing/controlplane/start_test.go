@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -97,14 +98,45 @@ func TestStartStopsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestStopEndsOnlyItsOwn(t *testing.T) {
-	second, err := Start(t.Context())
+// TestSecond starts a second control plane with the data of the first, and changes it. It must have the same objects, and the first
+// must keep them and go on.
+func TestSecond(t *testing.T) {
+	newNamespace(t, "copied")
+	original := clientFor(t, cluster.Config()).CoreV1().ConfigMaps("copied")
+	want, err := original.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "object"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := second.Stop(); err != nil {
-		t.Fatal(err)
+	var second *ControlPlane
+	code := run(runnerFunc(func() int {
+		copied := clientFor(t, second.Config()).CoreV1().ConfigMaps("copied")
+		if got, err := copied.Get(t.Context(), "object", metav1.GetOptions{}); err != nil || got.UID != want.UID {
+			t.Errorf("the copy has uid %q, %v; want %q", got.UID, err, want.UID)
+		}
+		if err := copied.Delete(t.Context(), "object", metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+		client, err := dynamic.NewForConfig(second.Config())
+		if err != nil {
+			t.Error(err)
+			return 1
+		}
+		figs := schema.GroupVersionResource{Group: "test.direct-secrets.io", Version: "v1", Resource: "figs"}
+		if _, err := client.Resource(figs).List(t.Context(), metav1.ListOptions{}); err != nil {
+			t.Error(err)
+		}
+		if got := second.AuditLog(); got != "" {
+			t.Errorf("AuditLog without WithAuditLog: got %q", got)
+		}
+		if _, err := second.ReadAuditLog(time.Time{}); err == nil {
+			t.Error("ReadAuditLog without WithAuditLog: got no error")
+		}
+		return 3
+	}), func(c *ControlPlane) error { second = c; return nil }, WithCRDs(crd("figs")), WithDataOf(cluster))
+	if code != 3 {
+		t.Errorf("run: got %d, want the 3 of tests that fail", code)
 	}
+
 	for _, p := range []*process{second.etcd, second.apiServer, second.controllerManager} {
 		select {
 		case <-p.done:
@@ -125,31 +157,8 @@ func TestStopEndsOnlyItsOwn(t *testing.T) {
 		default:
 		}
 	}
-}
-
-func TestWithCRDs(t *testing.T) {
-	c, err := Start(t.Context(), WithCRDs(crd("figs")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	client, err := dynamic.NewForConfig(c.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	figs := schema.GroupVersionResource{Group: "test.direct-secrets.io", Version: "v1", Resource: "figs"}
-	if _, err := client.Resource(figs).List(t.Context(), metav1.ListOptions{}); err != nil {
-		t.Error(err)
-	}
-	if got := c.AuditLog(); got != "" {
-		t.Errorf("AuditLog without WithAuditLog: got %q", got)
-	}
-	if _, err := c.ReadAuditLog(time.Time{}); err == nil {
-		t.Error("ReadAuditLog without WithAuditLog: got no error")
+	if got, err := original.Get(t.Context(), "object", metav1.GetOptions{}); err != nil || got.UID != want.UID {
+		t.Errorf("after the deletion in the copy, the original has uid %q, %v; want %q", got.UID, err, want.UID)
 	}
 }
 
@@ -157,21 +166,9 @@ type runnerFunc func() int
 
 func (f runnerFunc) Run() int { return f() }
 
-func TestMainReportsFailures(t *testing.T) {
-	cases := map[string]struct {
-		setup error
-		tests int
-		want  int
-	}{
-		"TestsFail":  {tests: 3, want: 3},
-		"SetupFails": {setup: exec.ErrNotFound, want: 1},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got := run(runnerFunc(func() int { return tc.tests }), func(*ControlPlane) error { return tc.setup })
-			if got != tc.want {
-				t.Errorf("run: got %d, want %d", got, tc.want)
-			}
-		})
+func TestMainReportsFailedSetup(t *testing.T) {
+	tests := runnerFunc(func() int { t.Error("the tests run"); return 0 })
+	if got := run(tests, func(*ControlPlane) error { return exec.ErrNotFound }); got != 1 {
+		t.Errorf("run: got %d, want 1", got)
 	}
 }
