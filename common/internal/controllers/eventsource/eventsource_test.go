@@ -2,6 +2,8 @@ package eventsource_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,7 +50,8 @@ func wantEmpty(e *testenv.Env, q *fake.Queue) {
 
 // TestRefreshes changes a secret, and sends an event about it.
 func TestRefreshes(t *testing.T) {
-	t.Parallel()
+	e := newEnv(t)
+	e.Backend.Put("x", []byte(`{}`))
 	find := func(path string) testenv.Spec {
 		return func(es *v1alpha1.ExternalSecret) {
 			es.Spec.Data = nil
@@ -62,57 +65,54 @@ func TestRefreshes(t *testing.T) {
 		// reads is the number of reads after the event.
 		reads int
 	}{
-		"Named":     {"An object that reads the secret is refreshed.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Names: []string{"db"}}, 1},
-		"OtherName": {"A secret can have several names.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Names: []string{"id-1", "db"}}, 1},
-		"Place":     {"The event is about this store.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Names: []string{"db"}, Place: "store"}, 1},
-		"Extract": {"A whole secret counts like a property.", func(es *v1alpha1.ExternalSecret) {
-			es.Spec.Data, es.Spec.DataFrom = nil, []v1alpha1.DataFromEntry{{Extract: &v1alpha1.RemoteRef{Key: "db"}}}
-		}, provider.Event{Names: []string{"db"}}, 1},
-		"Found":          {"A search that the secret matches counts.", find("d"), provider.Event{Names: []string{"db"}}, 1},
-		"NotFound":       {"A search for other secrets does not.", find("x"), provider.Event{Names: []string{"db"}}, 0},
-		"OtherSecret":    {"An event about another secret costs nothing.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Names: []string{"other"}}, 0},
-		"OtherPlace":     {"An event about another store costs nothing.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Names: []string{"db"}, Place: "elsewhere"}, 0},
-		"OtherKind":      {"An event about another service costs nothing.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Kind: "VaultKV", Names: []string{"db"}}, 0},
-		"Unnamed":        {"An event without a name costs nothing.", func(*v1alpha1.ExternalSecret) {}, provider.Event{}, 0},
-		"CurrentVersion": {"A version that the object has already costs nothing.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Names: []string{"db"}, Version: "first"}, 0},
-		"OldVersion":     {"Which version is newer is not known, so another one is read.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Names: []string{"db"}, Version: "older"}, 1},
-		"OnChange":       {"The object is refreshed only when it changes.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange }, provider.Event{Names: []string{"db"}}, 0},
-		"CreatedOnce":    {"The object is refreshed only once.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }, provider.Event{Names: []string{"db"}}, 0},
+		"named":      {"An object that reads the secret is refreshed.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Names: []string{"named"}}, 1},
+		"other-name": {"A secret can have several names.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Names: []string{"id-1", "other-name"}}, 1},
+		"place":      {"The event is about this store.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Names: []string{"place"}, Place: "store"}, 1},
+		"extract": {"A whole secret counts like a property.", func(es *v1alpha1.ExternalSecret) {
+			es.Spec.Data, es.Spec.DataFrom = nil, []v1alpha1.DataFromEntry{{Extract: &v1alpha1.RemoteRef{Key: "extract"}}}
+		}, provider.Event{Names: []string{"extract"}}, 1},
+		"found":           {"A search that the secret matches counts.", find("found"), provider.Event{Names: []string{"found"}}, 1},
+		"not-found":       {"A search for other secrets does not.", find("x"), provider.Event{Names: []string{"not-found"}}, 0},
+		"other-secret":    {"An event about another secret costs nothing.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Names: []string{"other"}}, 0},
+		"other-place":     {"An event about another store costs nothing.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Names: []string{"other-place"}, Place: "elsewhere"}, 0},
+		"other-kind":      {"An event about another service costs nothing.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Kind: "VaultKV", Names: []string{"other-kind"}}, 0},
+		"unnamed":         {"An event without a name costs nothing.", func(*v1alpha1.ExternalSecret) {}, provider.Event{}, 0},
+		"current-version": {"A version that the object has already costs nothing.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Names: []string{"current-version"}, Version: "first"}, 0},
+		"old-version":     {"Which version is newer is not known, so another one is read.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Names: []string{"old-version"}, Version: "older"}, 1},
+		"on-change":       {"The object is refreshed only when it changes.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange }, provider.Event{Names: []string{"on-change"}}, 0},
+		"created-once":    {"The object is refreshed only once.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }, provider.Event{Names: []string{"created-once"}}, 0},
 	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			e := newEnv(t)
-			e.Backend.Put("db", []byte(`{"password":"old"}`), fake.Version("first"))
-			e.Backend.Put("x", []byte(`{}`))
-			e.Create(e.ExternalSecret("db", seldom, tc.change))
-			e.WantReady("db", v1alpha1.ReasonSecretSynced)
-			if tc.event.Version == "" {
-				e.Backend.Put("db", []byte(`{"password":"new"}`))
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		tc := cases[name]
+		e.Backend.Put(name, []byte(`{"password":"old"}`), fake.Version("first"))
+		e.Create(e.ExternalSecret(name, seldom, tc.change))
+		e.WantReady(name, v1alpha1.ReasonSecretSynced)
+		if tc.event.Version == "" {
+			e.Backend.Put(name, []byte(`{"password":"new"}`))
+		}
+		if tc.event.Kind == "" {
+			tc.event.Kind = "FakeStore"
+		}
+		reads := func() string {
+			e.Backend.Reset()
+			e.Backend.Queue.Send(provider.Message{Events: []provider.Event{tc.event}})
+			wantEmpty(e, &e.Backend.Queue)
+			return cmp.Diff(tc.reads, e.Backend.Reads())
+		}
+		if name == "current-version" { // The cache of the operator can lag behind its own status.
+			e.Eventually(reads)
+		} else if diff := reads(); diff != "" {
+			t.Errorf("%s: %s\nreads, when the message is acknowledged: -want, +got:\n%s", name, tc.reason, diff)
+		}
+		want := map[int]string{0: "old", 1: "new"}[tc.reads]
+		if tc.event.Version != "" {
+			want = "old"
+		}
+		for _, v := range e.Data(name) {
+			if v != want && v != fmt.Sprintf(`{"password":%q}`, want) && name != "not-found" {
+				t.Errorf("%s: %s\nthe Secret has %q, want %q", name, tc.reason, v, want)
 			}
-			if tc.event.Kind == "" {
-				tc.event.Kind = "FakeStore"
-			}
-			reads := func() string {
-				e.Backend.Reset()
-				e.Backend.Queue.Send(provider.Message{Events: []provider.Event{tc.event}})
-				wantEmpty(e, &e.Backend.Queue)
-				return cmp.Diff(tc.reads, e.Backend.Reads())
-			}
-			if name == "CurrentVersion" { // The cache of the operator can lag behind its own status.
-				e.Eventually(reads)
-			} else if diff := reads(); diff != "" {
-				t.Errorf("%s\nreads, when the message is acknowledged: -want, +got:\n%s", tc.reason, diff)
-			}
-			want := map[int]string{0: "old", 1: "new"}[tc.reads]
-			if tc.event.Version != "" {
-				want = "old"
-			}
-			for _, v := range e.Data("db") {
-				if v != want && v != fmt.Sprintf(`{"password":%q}`, want) && name != "NotFound" {
-					t.Errorf("%s\nthe Secret has %q, want %q", tc.reason, v, want)
-				}
-			}
-		})
+		}
 	}
 }
 
@@ -267,8 +267,8 @@ func TestDelivery(t *testing.T) {
 	})
 }
 
-// TestMalformed sends messages that are no events.
-func TestMalformed(t *testing.T) {
+// TestQueueFails sends messages that are no events. Then the queue refuses to deliver.
+func TestQueueFails(t *testing.T) {
 	e := newEnv(t)
 	for range 3 {
 		e.Backend.Queue.Send(provider.Message{Malformed: "it is not JSON"})
@@ -281,11 +281,6 @@ func TestMalformed(t *testing.T) {
 		}
 		return cmp.Diff([]int64{3, 0, 3}, []int64{s.Status.ReceivedEvents.ReceivedEvents, s.Status.MatchedEvents, s.Status.MalformedEvents})
 	})
-}
-
-// TestQueueFails checks the condition of an event source whose queue refuses to deliver.
-func TestQueueFails(t *testing.T) {
-	e := newEnv(t)
 	e.Want(source(e, "events"), v1alpha1.ReasonStoreValid)
 	e.Backend.Queue.Refuse(provider.NewError(provider.Denied, "receiving messages: access denied; grant sqs:ReceiveMessage"))
 	c := e.Want(source(e, "events"), v1alpha1.ReasonStoreAuthFailed)
@@ -294,11 +289,8 @@ func TestQueueFails(t *testing.T) {
 	}
 	e.Backend.Queue.Refuse(nil)
 	e.Want(source(e, "events"), v1alpha1.ReasonStoreValid)
-}
 
-// TestNotAStore names an event source where a store is needed.
-func TestNotAStore(t *testing.T) {
-	e := newEnv(t)
+	// An event source is named where a store is needed.
 	e.Create(e.ExternalSecret("db", func(es *v1alpha1.ExternalSecret) {
 		es.Spec.StoreRef = &v1alpha1.StoreRef{Kind: "FakeEventSource", Name: "events"}
 	}))
@@ -323,7 +315,8 @@ func TestNoRemoteChanges(t *testing.T) {
 
 // TestPushes sends an event about a secret that a PushSecret has written.
 func TestPushes(t *testing.T) {
-	t.Parallel()
+	e := newEnv(t)
+	e.Source("source", map[string]string{"password": "ours"})
 	cases := map[string]struct {
 		reason string
 		change func(*v1alpha1.PushSecret)
@@ -333,33 +326,29 @@ func TestPushes(t *testing.T) {
 		// compared is true if the remote secret is read.
 		compared bool
 	}{
-		"Edited":      {"The value of another client is replaced.", func(*v1alpha1.PushSecret) {}, func(b *fake.Backend) string { return b.Put("db", []byte("edited")) }, "ours", true},
-		"Unversioned": {"Without a version, the secret is compared.", func(*v1alpha1.PushSecret) {}, func(*fake.Backend) string { return "" }, "ours", true},
-		"Echo":        {"The event of an own push costs nothing.", func(*v1alpha1.PushSecret) {}, func(b *fake.Backend) string { v := b.Versions("db"); return v[len(v)-1] }, "ours", false},
-		"IfNotExists": {"The value of another client stays.", func(ps *v1alpha1.PushSecret) { ps.Spec.UpdatePolicy = v1alpha1.UpdateIfNotExists }, func(b *fake.Backend) string { return b.Put("db", []byte("edited")) }, "edited", false},
-		"Suspended":   {"The object is suspended.", func(ps *v1alpha1.PushSecret) { ps.Annotations = map[string]string{"suspend": "soon"} }, func(b *fake.Backend) string { return b.Put("db", []byte("edited")) }, "edited", false},
+		"edited":        {"The value of another client is replaced.", func(*v1alpha1.PushSecret) {}, func(b *fake.Backend) string { return b.Put("edited", []byte("edited")) }, "ours", true},
+		"unversioned":   {"Without a version, the secret is compared.", func(*v1alpha1.PushSecret) {}, func(*fake.Backend) string { return "" }, "ours", true},
+		"echo":          {"The event of an own push costs nothing.", func(*v1alpha1.PushSecret) {}, func(b *fake.Backend) string { v := b.Versions("echo"); return v[len(v)-1] }, "ours", false},
+		"if-not-exists": {"The value of another client stays.", func(ps *v1alpha1.PushSecret) { ps.Spec.UpdatePolicy = v1alpha1.UpdateIfNotExists }, func(b *fake.Backend) string { return b.Put("if-not-exists", []byte("edited")) }, "edited", false},
+		"suspended":     {"The object is suspended.", func(ps *v1alpha1.PushSecret) { ps.Annotations = map[string]string{"suspend": "soon"} }, func(b *fake.Backend) string { return b.Put("suspended", []byte("edited")) }, "edited", false},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			e := newEnv(t)
-			e.Source("source", map[string]string{"password": "ours"})
-			ps := e.PushSecret("db", tc.change, func(ps *v1alpha1.PushSecret) { ps.Spec.RefreshInterval = "24h" })
-			e.Create(ps)
-			e.WantPushed("db", v1alpha1.ReasonSecretSynced)
-			e.WantRemote(e.Backend, "db", "ours")
-			if ps.Annotations["suspend"] != "" {
-				testenv.Update(e.Client, ps, func(ps *v1alpha1.PushSecret) { ps.Spec.Suspend = true })
-				e.WantPushed("db", v1alpha1.ReasonSuspended)
-			}
-			version := tc.edit(e.Backend)
-			e.Backend.Reset()
-			e.Backend.Queue.Changed(version, "db")
-			wantEmpty(e, &e.Backend.Queue)
-			if compared := e.Backend.Count(fake.CallObserve) > 0; compared != tc.compared {
-				t.Errorf("%s\ncompared: %t, want %t", tc.reason, compared, tc.compared)
-			}
-			e.WantRemote(e.Backend, "db", tc.want)
-		})
+		ps := e.PushSecret(name, tc.change, func(ps *v1alpha1.PushSecret) { ps.Spec.RefreshInterval = "24h" })
+		e.Create(ps)
+		e.WantPushed(name, v1alpha1.ReasonSecretSynced)
+		e.WantRemote(e.Backend, name, "ours")
+		if ps.Annotations["suspend"] != "" {
+			testenv.Update(e.Client, ps, func(ps *v1alpha1.PushSecret) { ps.Spec.Suspend = true })
+			e.WantPushed(name, v1alpha1.ReasonSuspended)
+		}
+		version := tc.edit(e.Backend)
+		e.Backend.Reset()
+		e.Backend.Queue.Changed(version, name)
+		wantEmpty(e, &e.Backend.Queue)
+		if compared := e.Backend.Count(fake.CallObserve) > 0; compared != tc.compared {
+			t.Errorf("%s: %s\ncompared: %t, want %t", name, tc.reason, compared, tc.compared)
+		}
+		e.WantRemote(e.Backend, name, tc.want)
 	}
 }
 

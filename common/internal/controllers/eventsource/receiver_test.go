@@ -144,19 +144,6 @@ func TestReceiverMatches(t *testing.T) {
 	}
 }
 
-// TestReceiverAbsentStore names a store that does not exist yet.
-func TestReceiverAbsentStore(t *testing.T) {
-	set, _ := testenv.Receiving(t)
-	e := testenv.New(t, set)
-	r := receiver(e, v1alpha1.EventStoreRef{Kind: "FakeStore", Name: "store"}, v1alpha1.EventStoreRef{Kind: "FakeStore", Name: "absent"})
-	e.Create(r)
-	if c := e.Want(r, v1alpha1.ReasonStoreInvalidSpec); c.Message != `spec.stores[1]: FakeStore "absent" does not exist; create it, or correct the name` {
-		t.Errorf("the message of Ready is %q", c.Message)
-	}
-	e.Create(e.Store("absent", "main"))
-	e.Want(r, v1alpha1.ReasonStoreValid)
-}
-
 // TestReceiverSlow sends a request whose refresh takes longer than the request waits.
 func TestReceiverSlow(t *testing.T) {
 	set, url := testenv.Receiving(t)
@@ -209,11 +196,12 @@ func TestReceiverKey(t *testing.T) {
 	eventually(http.StatusUnauthorized)
 }
 
-// TestReceiverStores names Kinds of which no receiver can receive events.
+// TestReceiverStores names Kinds of which no receiver can receive events, and a store that does not exist yet.
 func TestReceiverStores(t *testing.T) {
 	set, _ := testenv.Receiving(t)
 	e := testenv.New(t, set)
 	cases := map[string]struct{ reason, kind, want string }{
+		"absent":    {"A store that does not exist is named.", "FakeStore", `spec.stores[1]: FakeStore "absent" does not exist; create it, or correct the name`},
 		"foreign":   {"A receiver is for the stores of one module.", "VaultKV", "spec.stores[1].kind: VaultKV is not a Kind of the module of spec.stores[0]; name the stores of each module in an object of their own"},
 		"generator": {"Nothing changes in a generator.", "FakeGenerator", "spec.stores[1].kind: FakeGenerator is not the Kind of a store; name a store"},
 		"cluster":   {"A tenant's operator reads no cluster Kinds.", "ClusterFakeStore", "spec.stores[1].kind: ClusterFakeStore is a cluster Kind, and this operator serves selected namespaces only; use the namespaced Kind"},
@@ -221,12 +209,16 @@ func TestReceiverStores(t *testing.T) {
 	r := receiver(e)
 	for name, tc := range cases {
 		r := r.DeepCopy()
-		r.Name, r.Spec.Stores = name, []v1alpha1.EventStoreRef{{Kind: "FakeStore", Name: "store"}, {Kind: tc.kind, Name: "store"}}
+		r.Name, r.Spec.Stores = name, []v1alpha1.EventStoreRef{{Kind: "FakeStore", Name: "store"}, {Kind: tc.kind, Name: name}}
 		e.Create(r)
 		if diff := cmp.Diff(tc.want, e.Want(r, v1alpha1.ReasonStoreInvalidSpec).Message); diff != "" {
 			t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
 		}
 	}
+	e.Create(e.Store("absent", "main"))
+	absent := r.DeepCopy()
+	absent.Name = "absent"
+	e.Want(absent, v1alpha1.ReasonStoreValid)
 	other := r.DeepCopy()
 	other.Name, other.Spec.Stores = "elsewhere", []v1alpha1.EventStoreRef{{Kind: "VaultKV", Name: "store"}, {Kind: "FakeStore", Name: "store"}}
 	e.Create(other)
