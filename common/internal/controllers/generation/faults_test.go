@@ -258,17 +258,6 @@ func TestManyRotationsKeepRevocationDelay(t *testing.T) {
 	}
 }
 
-// TestDeletedImmutableSecretKeepsValues requests a refresh and then deletes an immutable Secret, as a user does who wants it created
-// again. It must come back with the same values.
-func TestDeletedImmutableSecretKeepsValues(t *testing.T) {
-	g := newGenEnv(t)
-	user := g.made("db", func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = true })
-	g.wantDelivered("db")
-	testenv.Update(g.Client, g.Get("db"), testenv.Request("1"))
-	g.Delete(g.Secret("db"))
-	g.wantUser("db", "it is created again with the same values", func(u string) bool { return u == user })
-}
-
 // TestRotationWithSourceOfSameName reads a remote secret whose key equals the name that the status uses for the generator's
 // values.
 func TestRotationWithSourceOfSameName(t *testing.T) {

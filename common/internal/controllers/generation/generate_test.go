@@ -137,6 +137,10 @@ func TestGeneratedStays(t *testing.T) {
 			testenv.Update(g.Client, g.Get(name), testenv.Request("1"))
 			testenv.Update(g.Client, g.generator(name), func(o *fakev1.FakeGenerator) { o.Spec.Prefix = "v" })
 		}},
+		"deleted-immutable": {"An immutable Secret that is deleted after a request comes back with the same values.", []spec{func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = true }}, func(name string) {
+			testenv.Update(g.Client, g.Get(name), testenv.Request("1"))
+			g.Delete(g.Secret(name))
+		}},
 		"created-once": {"Under refreshPolicy CreatedOnce, only a request rotates.", []spec{func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }}, func(name string) {
 			testenv.Update(g.Client, g.generator(name), func(o *fakev1.FakeGenerator) { o.Spec.Prefix, o.Spec.RotationInterval = "v", "1h" })
 			g.pass(3 * time.Hour)

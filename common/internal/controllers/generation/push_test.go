@@ -115,7 +115,7 @@ func TestPushGeneratedTemplate(t *testing.T) {
 	g.WantRemote(g.Server.Backend("main"), "db", "db://u000001@db")
 }
 
-// TestPushGenerateFails checks that the status reports why nothing is pushed.
+// TestPushGenerateFails checks that the status reports why nothing is pushed, also for a generator that is named as a store.
 func TestPushGenerateFails(t *testing.T) {
 	g := newGenEnv(t)
 	remove := g.Backend.Inject(fake.Fault{Call: fake.CallGenerate, Err: errDenied})
@@ -129,15 +129,10 @@ func TestPushGenerateFails(t *testing.T) {
 	if m := g.WantPushed("none", v1alpha1.ReasonSecretSyncedError); !strings.HasPrefix(m, "NotFound: FakeGenerator") || !strings.Contains(m, `/none" does not exist`) {
 		t.Errorf("Ready says %q", m)
 	}
-}
-
-// TestPushToGenerator checks that a generator named as a store is refused.
-func TestPushToGenerator(t *testing.T) {
-	g := newGenEnv(t)
-	g.Create(g.generatedPush("db", func(ps *v1alpha1.PushSecret) {
+	g.Create(g.generatedPush("store", func(ps *v1alpha1.PushSecret) {
 		ps.Spec.StoreRefs = []v1alpha1.PushStoreRef{{Kind: "FakeGenerator", Name: "gen"}}
 	}))
-	if m := g.WantPushed("db", v1alpha1.ReasonInvalidSpec); !strings.HasPrefix(m, `FakeGenerator "gen" is a generator`) {
+	if m := g.WantPushed("store", v1alpha1.ReasonInvalidSpec); !strings.HasPrefix(m, `FakeGenerator "gen" is a generator`) {
 		t.Errorf("Ready says %q", m)
 	}
 }
