@@ -225,22 +225,6 @@ func TestContributionPolicies(t *testing.T) {
 			e.Backend.Put(name, []byte("three"))
 			e.wantBoth(name, "three", "two")
 		}},
-		"faster": {"A changed interval takes effect at once.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
-			testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta(name)}, func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "1s" })
-			e.wantSynced(name)
-			e.other.Put(name, []byte("two"))
-			e.wantBoth(name, "one", "two")
-		}},
-		"template": {"A change of the spec causes reads of both modules, also if it changes no source, as with one module.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
-			e.put(name, "two")
-			testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta(name)}, func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "2h" })
-			e.wantBoth(name, "two", "two")
-		}},
-		"onchange": {"A change of a label causes reads of both modules.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange }, func(name string) {
-			e.put(name, "two")
-			testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta(name)}, func(es *v1alpha1.ExternalSecret) { metav1.SetMetaDataLabel(&es.ObjectMeta, "a", "b") })
-			e.wantBoth(name, "two", "two")
-		}},
 		"once": {"An object with CreatedOnce is read again on request.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }, func(name string) {
 			e.put(name, "two")
 			e.ask(name, "1")
@@ -269,12 +253,6 @@ func TestContributionPolicies(t *testing.T) {
 			e.wantSynced(name)
 			e.wantBoth(name, "one", "one")
 		}},
-		"immutable": {"An immutable Secret keeps its values.", func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = true }, func(name string) {
-			e.put(name, "two")
-			e.ask(name, "1")
-			e.wantSynced(name)
-			e.wantBoth(name, "one", "one")
-		}},
 		"suspended": {"A suspended object is left unchanged, and synced once it resumes.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
 			suspend := func(is bool) {
 				testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta(name)}, func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = is })
@@ -288,18 +266,6 @@ func TestContributionPolicies(t *testing.T) {
 			suspend(false)
 			e.wantSynced(name)
 			e.wantBoth(name, "two", "two")
-		}},
-		"again": {"A new object of the same name gets the present values.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
-			e.put(name, "two")
-			e.remove(name)
-			e.Create(e.both(name))
-			e.wantSynced(name)
-			e.wantBoth(name, "two", "two")
-		}},
-		"spec": {"A changed key is read.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
-			e.other.Put("another", []byte("three"))
-			testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta(name)}, func(es *v1alpha1.ExternalSecret) { es.Spec.Data[1].RemoteRef.Key = "another" })
-			e.wantBoth(name, "one", "three")
 		}},
 	}
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
