@@ -3,7 +3,6 @@ package fake_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/google/go-cmp/cmp"
@@ -12,8 +11,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
-
-var errBoom = errors.New("boom")
 
 func connected(t *testing.T, b *fake.Backend) good {
 	t.Helper()
@@ -39,61 +36,6 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-func TestFaults(t *testing.T) {
-	get := func(ctx context.Context, c good) error {
-		_, err := c.Get(ctx, provider.Ref{Key: "a"})
-		return err
-	}
-	cases := map[string]struct {
-		reason string
-		fault  fake.Fault
-		call   func(ctx context.Context, c good) error
-		want   []error // They are the errors of consecutive calls.
-	}{
-		"ForEver":   {"A fault is active until it is removed.", fake.Fault{Err: errBoom}, get, []error{errBoom, errBoom, errBoom}},
-		"Times":     {"A fault can be limited to some calls.", fake.Fault{Times: 2, Err: errBoom}, get, []error{errBoom, errBoom, nil}},
-		"OtherCall": {"A fault can be limited to one function.", fake.Fault{Call: fake.CallFind, Err: errBoom}, get, []error{nil}},
-		"OtherKey":  {"A fault can be limited to one secret.", fake.Fault{Key: "b", Err: errBoom}, get, []error{nil}},
-		"Key":       {"Get of the secret fails.", fake.Fault{Key: "a", Times: 1, Err: errBoom}, get, []error{errBoom, nil}},
-		"Latency":   {"A delay alone is not an error.", fake.Fault{Latency: time.Millisecond}, get, []error{nil}},
-		"Check": {"Check fails like any call.", fake.Fault{Call: fake.CallCheck, Err: errBoom}, func(ctx context.Context, c good) error {
-			return c.Check(ctx)
-		}, []error{errBoom}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			b := fake.New()
-			b.Put("a", []byte("x"))
-			c := connected(t, b)
-			remove := b.Inject(tc.fault)
-			for i, want := range tc.want {
-				if diff := cmp.Diff(want, tc.call(t.Context(), c), cmpopts.EquateErrors()); diff != "" {
-					t.Errorf("%s\ncall %d: -want error, +got error:\n%s", tc.reason, i, diff)
-				}
-			}
-			remove()
-			remove()
-			if err := tc.call(t.Context(), c); err != nil {
-				t.Errorf("%s\nafter the fault was removed: %v", tc.reason, err)
-			}
-		})
-	}
-}
-
-func TestConnectFault(t *testing.T) {
-	b := fake.New()
-	defer b.Inject(fake.Fault{Call: fake.CallConnect, Times: 1, Err: errBoom})()
-	if _, err := b.Connect(t.Context(), ""); !errors.Is(err, errBoom) {
-		t.Errorf("Connect(...): error %v, want %v", err, errBoom)
-	}
-	if _, err := b.Connect(t.Context(), ""); err != nil {
-		t.Errorf("Connect(...): %v", err)
-	}
-	if got := b.Connects(); got != 2 {
-		t.Errorf("%d calls of Connect, want 2: a failed one counts", got)
-	}
-}
-
 func TestHangIsReleased(t *testing.T) {
 	b := fake.New()
 	b.Put("a", []byte("x"))
@@ -115,15 +57,6 @@ func TestHangIsReleased(t *testing.T) {
 	remove()
 	if err := <-answer; err != nil {
 		t.Errorf("a call after the end of the fault: %v", err)
-	}
-}
-
-func TestPanic(t *testing.T) {
-	b := fake.New()
-	c := connected(t, b)
-	defer b.Inject(fake.Fault{Call: fake.CallGet, Panic: "secret"})()
-	if _, err := fake.Link("FakeStore", c).Get(t.Context(), provider.Ref{Key: "a"}); provider.ClassOf(err) != provider.Unavailable {
-		t.Errorf("Get(...): error %v, want one of class Unavailable", err)
 	}
 }
 
