@@ -6,7 +6,7 @@ const (
 	// generatorWorkers is the number of sequences that run at the same time; each waits most of the time.
 	generatorWorkers = 2
 	// generatorSequences is the number of sequences of TestGeneratorModel per seed, unless -rapid.checks sets it.
-	generatorSequences = 2
+	generatorSequences = 6
 	generatorRandom    = false
 )
 
