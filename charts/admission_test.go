@@ -24,9 +24,8 @@ import (
 // policies installs a release with only the admission policies.
 func policies(t *testing.T) {
 	t.Helper()
-	ownCluster(t)
 	newNamespace(t, "policies", nil)
-	_, err := helmClient.Upgrade(background, helm.Release{Name: "policies", Namespace: "policies", Chart: umbrella, Values: enable(modules,
+	_, err := helmClient.Upgrade(background, helm.Release{Name: "policies", Namespace: "policies", Chart: umbrella, TakeOwnership: true, Values: enable([]string{"provider-aws", "generator-password"},
 		`global.replicaCount=0`,
 		`admissionPolicies={"protectCRDs":{"enabled":true},"protectParts":{"enabled":true,"serviceAccounts":["other:module"]},"protectStatus":{"enabled":true},`+
 			`"clusterKinds":{"enabled":true,"namespaceSelector":{"matchLabels":{"tier":"platform"},"matchExpressions":[`+
@@ -53,7 +52,8 @@ func object(t *testing.T, in, text string, args ...any) *unstructured.Unstructur
 	return o
 }
 
-func TestAdmissionPolicies(t *testing.T) {
+// admissionPolicies checks all policies on a release.
+func admissionPolicies(t *testing.T) {
 	policies(t)
 	// The API server needs some time before it uses a policy.
 	crd := crdNamed(t, "passwords.generator.direct-secrets.io")

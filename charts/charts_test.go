@@ -7,12 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -71,40 +73,57 @@ func use(c *controlplane.ControlPlane) (err error) {
 	return err
 }
 
-// ownCluster gives a test its own control plane, in which CRDs and policies can stay. The test must not be
-// parallel.
-func ownCluster(t *testing.T) {
-	t.Helper()
-	c, err := controlplane.Start(background)
-	must(t, err)
-	before := plane
-	t.Cleanup(func() { must(t, errors.Join(use(before), c.Stop())) })
-	must(t, use(c))
-}
-
-// enable returns the values that enable modules, with others set like with `helm --set-json`.
+// enable returns the values that enable modules, with others set like with `helm --set-json`, but for objects, which are merged.
 func enable(modules []string, sets ...string) map[string]any {
 	values, all := map[string]any{}, slices.Clone(sets)
 	for _, m := range modules {
 		all = append(all, m+".enabled=true")
 	}
-	if err := helm.Set(values, all...); err != nil {
-		panic(err) // The test has an error.
+	for _, set := range all {
+		one := map[string]any{}
+		if err := helm.Set(one, set); err != nil {
+			panic(err) // The test has an error.
+		}
+		merge(values, one)
 	}
 	return values
 }
 
-// template renders the umbrella chart.
-func template(release, namespace string, values map[string]any) (string, error) {
-	return helmClient.Template(helm.Release{Name: release, Namespace: namespace, Chart: umbrella, Values: values})
+func merge(into, from map[string]any) {
+	for key, value := range from {
+		below, is := value.(map[string]any)
+		if at, was := into[key].(map[string]any); is && was {
+			merge(at, below)
+		} else {
+			into[key] = value
+		}
+	}
 }
 
-// render returns the objects of a chart.
+// noCRDs leaves out the CRDs, which take most of the time of a rendering.
+const noCRDs = `global.crds.enabled=false`
+
+// rendered holds manifests by release, chart and values, and decoded their objects: many tests look at the same ones.
+var rendered, decoded sync.Map
+
+// template renders the umbrella chart.
+func template(release, namespace string, values map[string]any) (string, error) {
+	return manifests(helm.Release{Name: release, Namespace: namespace, Chart: umbrella, Values: values})
+}
+
+// manifests renders a chart once.
+func manifests(r helm.Release) (string, error) {
+	once, _ := rendered.LoadOrStore(fmt.Sprintf("%+v", r), sync.OnceValues(func() (string, error) { return helmClient.Template(r) }))
+	return once.(func() (string, error))()
+}
+
+// render returns the objects of a chart, which a test must not change.
 func render(t *testing.T, chart string, values map[string]any) []*unstructured.Unstructured {
 	t.Helper()
-	out, err := helmClient.Template(helm.Release{Name: release, Namespace: namespace, Chart: chart, Values: values})
+	out, err := manifests(helm.Release{Name: release, Namespace: namespace, Chart: chart, Values: values})
 	must(t, err)
-	return objectsOf(t, out)
+	once, _ := decoded.LoadOrStore(out, sync.OnceValue(func() []*unstructured.Unstructured { return objectsOf(t, out) }))
+	return once.(func() []*unstructured.Unstructured)()
 }
 
 // objectsOf decodes the output of Helm.

@@ -1,6 +1,7 @@
 package charts
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -29,32 +30,21 @@ func parentChart(t *testing.T) string {
 // TestGlobalOfAParent checks that a parent chart can have its own settings in global, and that wrong settings
 // of our own are still rejected.
 func TestGlobalOfAParent(t *testing.T) {
-	cases := map[string]struct {
-		reason, set, err string
-	}{
-		"Own":          {reason: "settings of the parent are accepted", set: `global={"foo":"bar","storageClass":"fast"}`},
-		"OursIsWrong":  {reason: "a wrong type is rejected", set: `global.replicaCount="two"`, err: "/global/replicaCount"},
-		"OursMisspelt": {reason: "an unknown name inside of a setting is rejected", set: `global.scope.namespace=["a"]`, err: "/global/scope"},
-		"OfAModule":    {reason: "an unknown name in a module is rejected", set: `direct-secrets.provider-aws.replica=2`, err: "replica"},
-	}
+	t.Parallel()
 	parent := parentChart(t)
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			values := map[string]any{}
-			must(t, helm.Set(values, `direct-secrets.provider-aws.enabled=true`, tc.set))
-			out, err := helmClient.Template(helm.Release{Name: release, Namespace: namespace, Chart: parent, Values: values})
-			if tc.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.err) {
-					t.Errorf("%s: got %v, want an error that names %s", tc.reason, err, tc.err)
-				}
-				return
-			}
-			must(t, err)
-			if got := names(of(objectsOf(t, out), "Deployment")); len(got) != 1 {
-				t.Errorf("%s: there are the Deployments %v, want one", tc.reason, got)
-			}
-		})
+	values := func(sets ...string) helm.Release {
+		return helm.Release{Name: release, Namespace: namespace, Chart: parent, Values: enable(nil, append(sets, `direct-secrets.provider-aws.enabled=true`, noCRDs)...)}
+	}
+	out, err := manifests(values(`global={"foo":"bar","storageClass":"fast"}`))
+	must(t, err)
+	if got := names(of(objectsOf(t, out), "Deployment")); len(got) != 1 {
+		t.Errorf("there are the Deployments %v, want one", got)
+	}
+	_, err = manifests(values(`global.replicaCount="two"`, `global.scope.namespace=["a"]`, `direct-secrets.provider-aws.replica=2`))
+	for _, want := range []string{"'/global/replicaCount': got string", "'/global/scope': additional properties 'namespace'", "'/provider-aws': additional properties 'replica'"} {
+		if !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
 	}
 }
 
@@ -64,7 +54,7 @@ func TestNames(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		sets   []string
-		want   []string // the names of all objects but CRDs
+		want   []string
 	}{
 		"Module": {reason: "the release's name is before that of the module", sets: []string{`provider-aws.nameOverride="aws"`},
 			want: []string{"direct-secrets-aws", "direct-secrets-aws-cluster", "direct-secrets-aws-leases", "direct-secrets-aws-metrics", "direct-secrets-alerts"}},
@@ -75,10 +65,8 @@ func TestNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := map[string]bool{}
-			for _, o := range render(t, umbrella, enable([]string{"provider-aws"}, append(tc.sets, `prometheusRule.enabled=true`)...)) {
-				if o.GetKind() != "CustomResourceDefinition" {
-					got[o.GetName()] = true
-				}
+			for _, o := range render(t, umbrella, enable([]string{"provider-aws"}, append(tc.sets, `prometheusRule.enabled=true`, noCRDs)...)) {
+				got[o.GetName()] = true
 				if o.GetKind() == "Deployment" && o.GetLabels()["app.kubernetes.io/name"] != "provider-aws" {
 					t.Errorf("%s: labels must keep the name of the module, got %v", tc.reason, o.GetLabels())
 				}
@@ -88,36 +76,6 @@ func TestNames(t *testing.T) {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
-	}
-}
-
-// TestCommonLabels checks that common labels are on all objects and pods, and replace no label of the chart.
-func TestCommonLabels(t *testing.T) {
-	t.Parallel()
-	sets := append([]string{`global.commonLabels={"team":"platform","app.kubernetes.io/name":"mine"}`, `provider-aws.commonLabels.team="cloud"`,
-		`global.podLabels.team="pods"`, `admissionPolicies.protectCRDs.enabled=true`, `global.serviceAccountTokens.enabled=true`, `global.crds.aggregateRoles=true`}, everything...)
-	plain := map[string]map[string]string{}
-	for _, o := range render(t, umbrella, enable(modules, sets[2:]...)) {
-		plain[name(o)] = o.GetLabels()
-	}
-	for _, o := range render(t, umbrella, enable(modules, sets...)) {
-		if o.GetKind() == "CustomResourceDefinition" {
-			continue
-		}
-		want := maps.Clone(plain[name(o)])
-		want["team"] = "platform"
-		if want["app.kubernetes.io/name"] == "provider-aws" {
-			want["team"] = "cloud"
-		}
-		if diff := cmp.Diff(want, o.GetLabels()); diff != "" {
-			t.Errorf("%s: -want, +got:\n%s", name(o), diff)
-		}
-	}
-	want := map[string]string{
-		"app.kubernetes.io/name": "provider-aws", "app.kubernetes.io/instance": release, "app.kubernetes.io/part-of": "direct-secrets", "team": "pods",
-	}
-	if diff := cmp.Diff(want, pod(t, "provider-aws", sets...).Labels); diff != "" {
-		t.Errorf("podLabels count before commonLabels: -want, +got:\n%s", diff)
 	}
 }
 
@@ -143,7 +101,7 @@ func TestPodsTakeWhatIsSet(t *testing.T) {
 // TestExtraObjects checks extra objects, which can be objects or strings, with templates.
 func TestExtraObjects(t *testing.T) {
 	t.Parallel()
-	values := enable(nil, `extraObjects=[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"{{ .Release.Name }}-one"}},`+
+	values := enable(nil, noCRDs, `extraObjects=[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"{{ .Release.Name }}-one"}},`+
 		`"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: two\n  labels:\n    {{- include \"library.labels\" . | nindent 4 }}\n"]`)
 	found := of(render(t, umbrella, values), "ConfigMap")
 	if diff := cmp.Diff([]string{"ConfigMap direct-secrets-one", "ConfigMap two"}, names(found)); diff != "" {

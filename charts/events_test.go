@@ -30,8 +30,7 @@ func TestEvents(t *testing.T) {
 	}{
 		"Off":    {reason: "without receivers there is no port", sets: []string{egress, from}, ingress: []string{metrics}, egress: []string{dns, "443 to []"}},
 		"Open":   {reason: "all pods can send requests", sets: []string{enabled, policy}, service: service, ingress: []string{metrics, "events from []"}},
-		"From":   {reason: "the pods of the module are further peers", sets: []string{enabled, policy, from}, service: service, ingress: []string{metrics, "events from [" + own + " app=ingress]"}},
-		"Egress": {reason: "the pods of the module can be reached", sets: []string{enabled, egress, from}, service: service, ingress: []string{metrics, "events from [" + own + " app=ingress]"}, egress: []string{dns, "8082 to [" + own + "]", "443 to []"}},
+		"Egress": {reason: "the pods of the module are further peers, and can be reached", sets: []string{enabled, egress, from}, service: service, ingress: []string{metrics, "events from [" + own + " app=ingress]"}, egress: []string{dns, "8082 to [" + own + "]", "443 to []"}},
 	}
 	peers := func(of []networkingv1.NetworkPolicyPeer) (all []string) {
 		for _, p := range of {
@@ -48,7 +47,7 @@ func TestEvents(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			objects := render(t, umbrella, enable([]string{"provider-aws"}, tc.sets...))
+			objects := render(t, umbrella, enable([]string{"provider-aws"}, append(tc.sets, noCRDs)...))
 			var service, ingress, egress []string
 			for _, o := range of(objects, "Service") {
 				if s := decode[corev1.Service](t, o); s.Name == "direct-secrets-provider-aws-events" {

@@ -2,121 +2,149 @@ package charts
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestSettingsReachTheObjects renders a module with settings of its objects, and compares one field.
+// TestSettingsReachTheObjects renders a module with settings of its objects, and compares fields.
 func TestSettingsReachTheObjects(t *testing.T) {
-	const pod = "spec.template.spec."
+	const (
+		pod     = "Deployment spec.template.spec."
+		monitor = "ServiceMonitor spec."
+		token   = `"bearerTokenFile":"/var/run/secrets/kubernetes.io/serviceaccount/token"`
+	)
 	cases := map[string]struct {
-		reason, kind, field string
-		sets                []string
-		want                string
+		reason, values string
+		want           map[string]string
 	}{
-		"DNSPolicy":     {reason: "the DNS policy of the pods", sets: []string{`global.dnsPolicy="Default"`}, kind: "Deployment", field: pod + "dnsPolicy", want: `"Default"`},
-		"DNSConfig":     {reason: "the DNS configuration of the pods", sets: []string{`global.dnsConfig.nameservers=["1.1.1.1"]`}, kind: "Deployment", field: pod + "dnsConfig", want: `{"nameservers":["1.1.1.1"]}`},
-		"HostNetwork":   {reason: "the network of the node", sets: []string{`provider-aws.hostNetwork=true`}, kind: "Deployment", field: pod + "hostNetwork", want: `true`},
-		"HostDNS":       {reason: "pods in the network of the node still find Services", sets: []string{`global.hostNetwork=true`}, kind: "Deployment", field: pod + "dnsPolicy", want: `"ClusterFirstWithHostNet"`},
-		"HostOwnDNS":    {reason: "a DNS policy that is set takes precedence", sets: []string{`global={"hostNetwork":true,"dnsPolicy":"Default"}`}, kind: "Deployment", field: pod + "dnsPolicy", want: `"Default"`},
-		"ModuleNetwork": {reason: "a module can leave the network of the node", sets: []string{`global.hostNetwork=true`, `provider-aws.hostNetwork=false`}, kind: "Deployment", field: pod + "hostNetwork", want: `null`},
-		"HostUsers":     {reason: "the pods get a user namespace", sets: []string{`global.hostUsers=false`}, kind: "Deployment", field: pod + "hostUsers", want: `false`},
-		"PodSpecExtra":  {reason: "another field of the pod", sets: []string{`global.podSpecExtra.runtimeClassName="gvisor"`}, kind: "Deployment", field: pod + "runtimeClassName", want: `"gvisor"`},
-		"PodSpecBoth":   {reason: "fields for all modules and for one are merged", sets: []string{`global.podSpecExtra.runtimeClassName="gvisor"`, `provider-aws.podSpecExtra.schedulerName="own"`}, kind: "Deployment", field: pod + "runtimeClassName", want: `"gvisor"`},
-		"Deployment":    {reason: "annotations of the Deployment", sets: []string{`global.deploymentAnnotations.a="b"`}, kind: "Deployment", field: "metadata.annotations", want: `{"a":"b"}`},
-		"History":       {reason: "the number of old ReplicaSets", sets: []string{`global.revisionHistoryLimit=0`}, kind: "Deployment", field: "spec.revisionHistoryLimit", want: `0`},
-		"Strategy": {
-			reason: "the strategy that is set replaces that of the chart", sets: []string{`global.strategy.rollingUpdate.maxSurge="50%"`},
-			kind: "Deployment", field: "spec.strategy", want: `{"rollingUpdate":{"maxSurge":"50%"}}`,
+		"Set": {
+			reason: "each setting has its field, and those of all modules and of one are merged",
+			values: `{"global":{"replicaCount":3,"dnsPolicy":"Default","dnsConfig":{"nameservers":["1.1.1.1"]},"hostNetwork":true,"hostUsers":false,"podSpecExtra":{"runtimeClassName":"gvisor"},"deploymentAnnotations":{"a":"b"},
+				"revisionHistoryLimit":0,"strategy":{"rollingUpdate":{"maxSurge":"50%"}},"podDisruptionBudget":{"minAvailable":"66%"},"serviceAccount":{"labels":{"a":"b"}},"metrics":{"service":{"annotations":{"a":"b"},"ipFamilies":["IPv6","IPv4"],
+				"ipFamilyPolicy":"PreferDualStack"},"serviceMonitor":{"enabled":true,"scrapeTimeout":"5s","honorLabels":true,"namespace":"monitoring","annotations":{"a":"b"}}}},
+				"provider-aws":{"podSpecExtra":{"schedulerName":"own"}},"grafanaDashboard":{"enabled":true,"annotations":{"grafana_folder":"Secrets"}}}`,
+			want: map[string]string{
+				pod + "dnsPolicy": `"Default"`, pod + "dnsConfig": `{"nameservers":["1.1.1.1"]}`, pod + "hostNetwork": `true`, pod + "hostUsers": `false`, pod + "runtimeClassName": `"gvisor"`, pod + "schedulerName": `"own"`,
+				"Deployment metadata.annotations": `{"a":"b"}`, "Deployment spec.revisionHistoryLimit": `0`, "Deployment spec.strategy": `{"rollingUpdate":{"maxSurge":"50%"}}`,
+				"PodDisruptionBudget spec":         `{"minAvailable":"66%","selector":{"matchLabels":{"app.kubernetes.io/instance":"direct-secrets","app.kubernetes.io/name":"provider-aws"}},"unhealthyPodEvictionPolicy":"AlwaysAllow"}`,
+				"ServiceAccount metadata.labels.a": `"b"`, "Service metadata.annotations": `{"a":"b"}`, "Service spec.ipFamilies": `["IPv6","IPv4"]`, "Service spec.ipFamilyPolicy": `"PreferDualStack"`,
+				monitor + "endpoints": `[{"honorLabels":true,"port":"metrics","scrapeTimeout":"5s"}]`, "ServiceMonitor metadata.namespace": `"monitoring"`, monitor + "namespaceSelector": `{"matchNames":["direct-secrets"]}`,
+				"ServiceMonitor metadata.annotations": `{"a":"b"}`, "ConfigMap metadata.annotations": `{"grafana_folder":"Secrets"}`,
+			},
 		},
-		"StrategyNoLeader": {
-			reason: "Recreate works without leader election", sets: []string{`global={"leaderElection":{"enabled":false},"strategy":{"type":"Recreate"}}`},
-			kind: "Deployment", field: "spec.strategy", want: `{"type":"Recreate"}`,
+		"HostNetwork": {
+			reason: "pods in the network of the node still find Services, Prometheus verifies the endpoint to which it sends its token, and a number stays a number",
+			values: `{"global":{"hostNetwork":true,"replicaCount":3,"podDisruptionBudget":{"minAvailable":2},"metrics":{"auth":true,"tls":{"secretName":"cert"},"serviceMonitor":{"enabled":true}}}}`,
+			want: map[string]string{
+				pod + "dnsPolicy": `"ClusterFirstWithHostNet"`, "PodDisruptionBudget spec.minAvailable": `2`, "Deployment spec.strategy.type": `"RollingUpdate"`,
+				monitor + "endpoints": `[{` + token + `,"port":"metrics","scheme":"https","tlsConfig":{"ca":{"secret":{"key":"ca.crt","name":"cert"}},"serverName":"direct-secrets-provider-aws-metrics.direct-secrets.svc"}}]`,
+				pod + "volumes":       `[{"name":"direct-secrets-metrics","secret":{"items":[{"key":"tls.crt","path":"tls.crt"},{"key":"tls.key","path":"tls.key"}],"secretName":"cert"}}]`,
+			},
 		},
-		"MinAvailable": {
-			reason: "a budget has one of minAvailable and maxUnavailable", sets: []string{`global={"replicaCount":3,"podDisruptionBudget":{"minAvailable":"66%"}}`},
-			kind: "PodDisruptionBudget", field: "spec", want: `{"minAvailable":"66%","selector":{"matchLabels":{"app.kubernetes.io/instance":"direct-secrets","app.kubernetes.io/name":"provider-aws"}},"unhealthyPodEvictionPolicy":"AlwaysAllow"}`,
+		"OneReplica": {
+			reason: "a module can leave the network of the node, a tlsConfig of the user replaces that of the chart, and one replica has no budget that could block a node",
+			values: `{"global":{"hostNetwork":true,"leaderElection":{"enabled":false},"podDisruptionBudget":{"minAvailable":1},"metrics":{"auth":true,"tls":{"secretName":"cert"},"serviceMonitor":{"enabled":true,"tlsConfig":{"serverName":"a"}}}},
+				"provider-aws":{"hostNetwork":false}}`,
+			want: map[string]string{
+				pod + "hostNetwork": `null`, "Deployment spec.strategy": `{"type":"Recreate"}`, "Deployment spec.replicas": `1`, "PodDisruptionBudget": "",
+				monitor + "endpoints": `[{` + token + `,"port":"metrics","scheme":"https","tlsConfig":{"serverName":"a"}}]`,
+			},
 		},
-		"MinNumber":     {reason: "a number stays a number", sets: []string{`global={"replicaCount":3,"podDisruptionBudget":{"minAvailable":2}}`}, kind: "PodDisruptionBudget", field: "spec.minAvailable", want: `2`},
-		"MinOneReplica": {reason: "one replica has no budget that could block a node", sets: []string{`global.podDisruptionBudget.minAvailable=1`}, kind: "Deployment", field: "spec.replicas", want: `1`},
-		"AccountLabels": {reason: "labels of the ServiceAccount", sets: []string{`global.serviceAccount.labels.a="b"`}, kind: "ServiceAccount", field: "metadata.labels.a", want: `"b"`},
-		"Service":       {reason: "annotations of the Service", sets: []string{`global.metrics.service.annotations.a="b"`}, kind: "Service", field: "metadata.annotations", want: `{"a":"b"}`},
-		"Families":      {reason: "IP families of the Service", sets: []string{`global.metrics.service.ipFamilies=["IPv6","IPv4"]`}, kind: "Service", field: "spec.ipFamilies", want: `["IPv6","IPv4"]`},
-		"FamilyPolicy":  {reason: "the IP family policy of the Service", sets: []string{`global.metrics.service.ipFamilyPolicy="PreferDualStack"`}, kind: "Service", field: "spec.ipFamilyPolicy", want: `"PreferDualStack"`},
-		"Monitor": {
-			reason: "the timeout and honorLabels of a scrape", sets: []string{`global.metrics.serviceMonitor={"enabled":true,"scrapeTimeout":"5s","honorLabels":true}`},
-			kind: "ServiceMonitor", field: "spec.endpoints", want: `[{"honorLabels":true,"port":"metrics","scrapeTimeout":"5s"}]`,
+		"Recreate": {
+			reason: "Recreate is accepted without leader election",
+			values: `{"global":{"leaderElection":{"enabled":false},"strategy":{"type":"Recreate"}}}`,
+			want:   map[string]string{"Deployment spec.strategy": `{"type":"Recreate"}`, pod + "hostUsers": `null`},
 		},
-		"MonitorNamespace": {reason: "the namespace of the ServiceMonitor", sets: []string{`global.metrics.serviceMonitor={"enabled":true,"namespace":"monitoring"}`}, kind: "ServiceMonitor", field: "metadata.namespace", want: `"monitoring"`},
-		"MonitorTarget":    {reason: "it still selects the Service", sets: []string{`global.metrics.serviceMonitor={"enabled":true,"namespace":"monitoring"}`}, kind: "ServiceMonitor", field: "spec.namespaceSelector", want: `{"matchNames":["direct-secrets"]}`},
-		"MonitorNotes":     {reason: "annotations of the ServiceMonitor", sets: []string{`global.metrics.serviceMonitor={"enabled":true,"annotations":{"a":"b"}}`}, kind: "ServiceMonitor", field: "metadata.annotations", want: `{"a":"b"}`},
-		"Dashboard":        {reason: "the folder of the dashboard", sets: []string{`grafanaDashboard={"enabled":true,"annotations":{"grafana_folder":"Secrets"}}`}, kind: "ConfigMap", field: "metadata.annotations", want: `{"grafana_folder":"Secrets"}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			found := of(render(t, umbrella, enable([]string{"provider-aws"}, tc.sets...)), tc.kind)
-			if len(found) != 1 {
-				t.Fatalf("%s: %d objects are a %s, want 1", tc.reason, len(found), tc.kind)
+			sets := []string{noCRDs}
+			for key, value := range topLevel(t, tc.values) {
+				sets = append(sets, key+"="+value)
 			}
-			got, _, err := unstructured.NestedFieldNoCopy(found[0].Object, strings.Split(tc.field, ".")...)
-			must(t, err)
-			raw, err := json.Marshal(got)
-			must(t, err)
-			if diff := cmp.Diff(tc.want, string(raw)); diff != "" {
-				t.Errorf("%s: %s: -want, +got:\n%s", tc.reason, tc.field, diff)
+			objects, got := render(t, umbrella, enable([]string{"provider-aws"}, sets...)), map[string]string{}
+			for at := range tc.want {
+				kind, field, _ := strings.Cut(at, " ")
+				for _, o := range of(objects, kind) {
+					value, _, err := unstructured.NestedFieldNoCopy(o.Object, strings.Split(field, ".")...)
+					must(t, err)
+					raw, err := json.Marshal(value)
+					must(t, err)
+					got[at] += string(raw)
+				}
+				if len(of(objects, kind)) == 0 {
+					got[at] = ""
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-// TestAnnotations checks that common annotations are on all objects but CRDs, replace no annotation of one Kind, and that
-// CRDs have annotations of their own.
-func TestAnnotations(t *testing.T) {
+// TestCommonMetadata checks that common labels and annotations are on all objects, and replace none of one Kind or of the chart. CRDs
+// have annotations of their own.
+func TestCommonMetadata(t *testing.T) {
 	t.Parallel()
-	sets := append([]string{
-		`global.commonAnnotations={"team":"platform","on":"all"}`, `provider-aws.commonAnnotations.team="cloud"`, `global.serviceAccount.annotations.team="accounts"`,
-		`global.crds={"aggregateRoles":true,"annotations":{"argocd.argoproj.io/sync-options":"Replace=true","note":"two\nlines"}}`, `admissionPolicies.protectCRDs.enabled=true`,
+	plain := append([]string{
+		`admissionPolicies.protectCRDs.enabled=true`, `global.serviceAccountTokens.enabled=true`, `global.crds.aggregateRoles=true`, `global.podLabels.team="pods"`,
+		`global.serviceAccount.annotations.team="accounts"`, `global.crds.annotations={"argocd.argoproj.io/sync-options":"Replace=true","note":"two\nlines"}`,
 	}, everything...)
+	sets := append([]string{
+		`global.commonLabels={"team":"platform","app.kubernetes.io/name":"mine"}`, `provider-aws.commonLabels.team="cloud"`,
+		`global.commonAnnotations={"team":"platform","on":"all"}`, `provider-aws.commonAnnotations.team="cloud"`,
+	}, plain...)
+	labels := map[string]map[string]string{}
+	for _, o := range render(t, umbrella, enable(modules, append(plain, noCRDs)...)) {
+		labels[name(o)] = o.GetLabels()
+	}
 	for _, o := range render(t, umbrella, enable(modules, sets...)) {
-		want := map[string]string{"team": "platform", "on": "all"}
-		if o.GetLabels()["app.kubernetes.io/name"] == "provider-aws" {
-			want["team"] = "cloud"
-		}
-		switch o.GetKind() {
-		case "ServiceAccount":
-			want["team"] = "accounts"
-		case "CustomResourceDefinition":
-			want = map[string]string{
+		if o.GetKind() == "CustomResourceDefinition" {
+			want := map[string]string{
 				"argocd.argoproj.io/sync-options": "Replace=true", "note": "two\nlines", "helm.sh/resource-policy": "keep",
 				"controller-gen.kubebuilder.io/version": o.GetAnnotations()["controller-gen.kubebuilder.io/version"],
 			}
+			if diff := cmp.Diff(want, o.GetAnnotations()); diff != "" {
+				t.Errorf("annotations of %s: -want, +got:\n%s", name(o), diff)
+			}
+			continue
 		}
-		if diff := cmp.Diff(want, o.GetAnnotations()); diff != "" {
+		wantLabels, want := maps.Clone(labels[name(o)]), map[string]string{"team": "platform", "on": "all"}
+		if wantLabels["app.kubernetes.io/name"] == "provider-aws" {
+			want["team"] = "cloud"
+		}
+		wantLabels["team"] = want["team"]
+		switch o.GetKind() {
+		case "ServiceAccount":
+			want["team"] = "accounts"
+		case "Deployment":
+			own := map[string]string{"app.kubernetes.io/name": wantLabels["app.kubernetes.io/name"], "app.kubernetes.io/instance": release, "app.kubernetes.io/part-of": "direct-secrets", "team": "pods"}
+			if diff := cmp.Diff(own, decode[appsv1.Deployment](t, o).Spec.Template.Labels); diff != "" {
+				t.Errorf("podLabels count before commonLabels in %s: -want, +got:\n%s", name(o), diff)
+			}
+		}
+		if diff := cmp.Diff([]map[string]string{wantLabels, want}, []map[string]string{o.GetLabels(), o.GetAnnotations()}); diff != "" {
 			t.Errorf("%s: -want, +got:\n%s", name(o), diff)
 		}
 	}
 }
 
-// TestWithoutRBAC checks that nothing of RBAC is rendered, in every scope, by the umbrella chart and by each other one.
+// TestWithoutRBAC checks that nothing of RBAC is rendered, in every scope.
 func TestWithoutRBAC(t *testing.T) {
 	t.Parallel()
 	for scope, sets := range everyScope {
-		sets = slices.Concat(sets, everything, []string{`global.metrics.auth=true`, `global.metrics.tls.secretName="cert"`, `global.rbac.create=false`})
+		sets = slices.Concat(sets, everything, []string{`global.metrics.auth=true`, `global.metrics.tls.secretName="cert"`, `global.rbac.create=false`, noCRDs})
 		for _, o := range render(t, umbrella, enable(modules, sets...)) {
 			if strings.HasPrefix(o.GetAPIVersion(), "rbac.authorization.k8s.io/") {
 				t.Errorf("%s: %s is rendered", scope, name(o))
-			}
-		}
-	}
-	for _, chart := range append(slices.Clone(modules), "crds") {
-		for _, o := range render(t, chart, enable(nil, `global.rbac.create=false`, `global.crds.aggregateRoles=true`)) {
-			if strings.HasPrefix(o.GetAPIVersion(), "rbac.authorization.k8s.io/") {
-				t.Errorf("the chart %s alone: %s is rendered", chart, name(o))
 			}
 		}
 	}
@@ -126,7 +154,7 @@ func TestWithoutRBAC(t *testing.T) {
 func TestNamespaceOverride(t *testing.T) {
 	t.Parallel()
 	sets := slices.Concat(everything, []string{
-		`admissionPolicies={"protectParts":{"enabled":true},"protectStatus":{"enabled":true}}`, `global.crds.enabled=false`,
+		`admissionPolicies={"protectParts":{"enabled":true},"protectStatus":{"enabled":true}}`, noCRDs,
 		`global.metrics={"auth":true,"tls":{"secretName":"cert"}}`, `global.serviceAccountTokens.enabled=true`,
 	})
 	text := func(in string, more ...string) string {

@@ -9,11 +9,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// openShift returns the values for OpenShift, with all modules.
+// openShift returns the values for OpenShift, with all modules and without CRDs.
 func openShift(t *testing.T) map[string]any {
 	t.Helper()
-	values := enable(modules)
-	must(t, yaml.Unmarshal([]byte(read(t, umbrella+"/values-openshift.yaml")), &values))
+	values, file := enable(modules, noCRDs), map[string]any{}
+	must(t, yaml.Unmarshal([]byte(read(t, umbrella+"/values-openshift.yaml")), &file))
+	merge(values, file)
 	return values
 }
 

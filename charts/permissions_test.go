@@ -30,12 +30,12 @@ func TestPermissions(t *testing.T) {
 		"metrics-auth":      {reason: "reviews of tokens need permissions in the whole cluster", sets: []string{`global.metrics.auth=true`, `global.scope.namespaces=["a"]`}},
 		"receivers":         {reason: "a setting allows EventReceivers", sets: []string{`global.eventReceiver.enabled=true`}},
 		"receivers-scope":   {reason: "a release of a tenant has only Roles for EventReceivers", sets: []string{`global.eventReceiver.enabled=true`, `global.scope.namespaces=["a"]`}},
-		"aggregated":        {reason: "a setting grants permissions to the users of the cluster", sets: []string{`global.crds.aggregateRoles=true`}},
+		"aggregated":        {reason: "a setting grants permissions to the users of the cluster, even if the chart does not install the CRDs", sets: []string{`global.crds.aggregateRoles=true`}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := strings.Join(grants(t, render(t, umbrella, enable(modules, tc.sets...))), "\n") + "\n"
+			got := strings.Join(grants(t, render(t, umbrella, enable(modules, append(tc.sets, noCRDs)...))), "\n") + "\n"
 			file := filepath.Join("testdata", "permissions", name+".txt")
 			if *update {
 				must(t, os.MkdirAll(filepath.Dir(file), 0o755))
@@ -50,7 +50,8 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestScopeIsNamespaced checks that a release for chosen namespaces has no other cluster-wide objects than its values describe.
+// TestScopeIsNamespaced checks that a release for chosen namespaces has objects in its own namespace, Roles in those that it serves, and
+// no other cluster-wide objects than its values describe.
 func TestScopeIsNamespaced(t *testing.T) {
 	t.Parallel()
 	words := strings.Join(strings.Fields(strings.ReplaceAll(read(t, filepath.Join(umbrella, "values.yaml")), "#", "")), " ")
@@ -58,47 +59,29 @@ func TestScopeIsNamespaced(t *testing.T) {
 	if !strings.Contains(words, described) {
 		t.Errorf("values.yaml does not describe %q", described)
 	}
-	cases := map[string]struct {
-		reason string
-		sets   []string
-		want   []string
-	}{
-		"Default":     {"only CRDs are cluster-wide", nil, []string{"CustomResourceDefinition"}},
-		"MetricsAuth": {"tokens are reviewed for the cluster", []string{`global.metrics.auth=true`}, []string{"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition"}},
+	got := map[string]map[string]bool{}
+	for _, o := range render(t, umbrella, enable(modules, slices.Concat(everyScope["namespaces"], everything)...)) {
+		if got[o.GetNamespace()] == nil {
+			got[o.GetNamespace()] = map[string]bool{}
+		}
+		got[o.GetNamespace()][o.GetKind()] = true
 	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			kinds := map[string]bool{}
-			for _, o := range render(t, umbrella, enable(modules, append(tc.sets, `global.scope.namespaces=["a"]`)...)) {
-				if o.GetNamespace() == "" {
-					kinds[o.GetKind()] = true
-				}
-			}
-			if diff := cmp.Diff(tc.want, slices.Sorted(maps.Keys(kinds))); diff != "" {
-				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
-			}
-		})
+	roles := map[string]bool{"Role": true, "RoleBinding": true}
+	own := map[string]bool{"Role": true, "RoleBinding": true}
+	for _, kind := range []string{"Deployment", "ServiceAccount", "Service", "PodDisruptionBudget", "NetworkPolicy", "ServiceMonitor", "PrometheusRule", "ConfigMap"} {
+		own[kind] = true
 	}
-}
-
-// TestUserRolesNeedNoCRDs checks that the ClusterRoles for users contain the Kinds even if the chart does not
-// install the CRDs.
-func TestUserRolesNeedNoCRDs(t *testing.T) {
-	t.Parallel()
-	elsewhere := render(t, umbrella, enable(modules, `global.crds={"aggregateRoles":true,"enabled":false}`))
-	if crds := of(elsewhere, "CustomResourceDefinition"); len(crds) > 0 {
-		t.Errorf("with global.crds.enabled=false there are still CRDs: %v", names(crds))
+	want := map[string]map[string]bool{"": {"CustomResourceDefinition": true}, namespace: own, "a": roles, "b": roles, "shared": roles}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Kinds by namespace: -want, +got:\n%s", diff)
 	}
-	want, err := os.ReadFile(filepath.Join("testdata", "permissions", "aggregated.txt"))
-	must(t, err)
-	if diff := cmp.Diff(string(want), strings.Join(grants(t, elsewhere), "\n")+"\n"); diff != "" {
-		t.Errorf("rights with the CRDs of somebody else: -want, +got:\n%s", diff)
+	if without := of(render(t, umbrella, enable(modules, noCRDs)), "CustomResourceDefinition"); len(without) > 0 {
+		t.Errorf("with %s there are still CRDs: %v", noCRDs, names(without))
 	}
 }
 
 // grants returns a line for each permission: the subject, the verbs, the resource and the namespace. Roles
-// without a binding are for users, by aggregation.
+// without a binding are for users, by aggregation. A wildcard could grant more in the future.
 func grants(t *testing.T, objects []*unstructured.Unstructured) []string {
 	t.Helper()
 	bound := map[string][]string{}
@@ -129,6 +112,11 @@ func grants(t *testing.T, objects []*unstructured.Unstructured) []string {
 				where = "in " + role.Namespace
 			}
 			for _, r := range role.Rules {
+				for _, s := range slices.Concat(r.APIGroups, r.Resources, r.Verbs) {
+					if strings.Contains(s, "*") || slices.Contains([]string{"escalate", "bind", "impersonate"}, s) {
+						t.Errorf("%s has %q, with which a module could get more permissions", name(o), s)
+					}
+				}
 				for _, line := range lines(r) {
 					for _, s := range subjects {
 						set[fmt.Sprintf("%s | %s | %s", s, where, line)] = true
@@ -162,139 +150,8 @@ var everyScope = map[string][]string{
 	"namespaces":   {`global.scope.namespaces=["a","b"]`, `global.serviceAccountTokens.enabled=true`, `global.crds.aggregateRoles=true`, `global.presenceNamespace="shared"`},
 }
 
-// secretVerbs lists the purpose of each verb on Secrets. A module that is missing here is not allowed any.
-var secretVerbs = map[string]map[string]string{}
-
-func init() {
-	// Each module can be the one that writes the Secret of an ExternalSecret.
-	for _, m := range modules {
-		secretVerbs[m] = map[string]string{
-			"get":    "credentials of stores, Secrets that are pushed, parts of other modules, and the contents of targets",
-			"list":   "caches of the metadata of targets and parts, and PushSecrets that select Secrets by labels",
-			"watch":  "the same caches: drift is repaired immediately",
-			"create": "targets and parts that do not exist yet",
-			"patch":  "server-side apply of targets, and finalizers of parts",
-			"delete": "deletionPolicy Delete, owned Secrets after a rename, and parts that are no longer needed",
-		}
-	}
-}
-
-func TestPermissionsAreMinimal(t *testing.T) {
-	for scope, sets := range everyScope {
-		t.Run(scope, func(t *testing.T) {
-			t.Parallel()
-			objects := render(t, umbrella, enable(modules, sets...))
-			verbs := map[string]map[string]bool{}
-			for _, o := range append(of(objects, "Role"), of(objects, "ClusterRole")...) {
-				module := o.GetLabels()["app.kubernetes.io/name"]
-				for _, r := range decode[rbacv1.Role](t, o).Rules {
-					for _, s := range slices.Concat(r.APIGroups, r.Resources, r.Verbs) {
-						if strings.Contains(s, "*") {
-							t.Errorf("%s has the wildcard %q, which can grant more in the future", name(o), s)
-						}
-					}
-					for _, v := range r.Verbs {
-						if slices.Contains([]string{"escalate", "bind", "impersonate"}, v) {
-							t.Errorf("%s has the verb %s, with which a module could give itself permissions", name(o), v)
-						}
-						if slices.Contains(r.Resources, "secrets") {
-							if verbs[module] == nil {
-								verbs[module] = map[string]bool{}
-							}
-							verbs[module][v] = true
-						}
-					}
-				}
-			}
-			want := map[string]map[string]bool{}
-			for module, reasons := range secretVerbs {
-				want[module] = map[string]bool{}
-				for verb := range reasons {
-					want[module][verb] = true
-				}
-			}
-			if diff := cmp.Diff(want, verbs); diff != "" {
-				t.Errorf("verbs on Secrets, each of which needs a reason in secretVerbs: -want, +got:\n%s", diff)
-			}
-		})
-	}
-}
-
-// namespaced are the namespaced Kinds of a release.
-var namespaced = []string{"Deployment", "ServiceAccount", "Service", "Role", "RoleBinding", "PodDisruptionBudget", "NetworkPolicy", "ServiceMonitor", "PrometheusRule", "ConfigMap"}
-
-func TestNothingIsClusterWideInAScope(t *testing.T) {
-	t.Parallel()
-	objects := render(t, umbrella, enable(modules, slices.Concat(everyScope["namespaces"], everything)...))
-	allowed := map[string][]string{"CustomResourceDefinition": nil}
-	for _, kind := range namespaced {
-		allowed[kind] = []string{namespace}
-	}
-	for _, kind := range []string{"Role", "RoleBinding"} {
-		allowed[kind] = []string{namespace, "a", "b", "shared"}
-	}
-	for _, o := range objects {
-		in, ok := allowed[o.GetKind()]
-		if !ok || len(in) > 0 && !slices.Contains(in, o.GetNamespace()) || len(in) == 0 && o.GetNamespace() != "" {
-			t.Errorf("%s: under scope.namespaces a release has objects in its own namespace, Roles in those that it serves, and CRDs", name(o))
-		}
-	}
-	if len(of(objects, "Role")) == 0 {
-		t.Error("there is no Role, so this proves nothing")
-	}
-	without := render(t, umbrella, enable(modules, slices.Concat(everyScope["namespaces"], everything, []string{`global.crds.enabled=false`})...))
-	if crds := of(without, "CustomResourceDefinition"); len(crds) > 0 {
-		t.Errorf("with global.crds.enabled=false there are still CRDs: %v", names(crds))
-	}
-}
-
 // everything enables all settings that are off by default and work with every scope.
 var everything = []string{
 	`global.replicaCount=2`, `global.networkPolicy.enabled=true`, `global.metrics.serviceMonitor.enabled=true`,
 	`prometheusRule.enabled=true`, `grafanaDashboard.enabled=true`,
-}
-
-func TestWhatIsNotEnabledLeavesNothing(t *testing.T) {
-	t.Parallel()
-	none := names(render(t, umbrella, nil))
-	want := []string{
-		"CustomResourceDefinition clustereventreceivers.direct-secrets.io",
-		"CustomResourceDefinition clusterexternalsecrets.direct-secrets.io", "CustomResourceDefinition clusterpushsecrets.direct-secrets.io",
-		"CustomResourceDefinition eventreceivers.direct-secrets.io",
-		"CustomResourceDefinition externalsecrets.direct-secrets.io", "CustomResourceDefinition pushsecrets.direct-secrets.io",
-	}
-	if diff := cmp.Diff(want, none); diff != "" {
-		t.Errorf("without a module there are the CRDs that all share, and nothing else: -want, +got:\n%s", diff)
-	}
-	for _, m := range modules {
-		t.Run(m, func(t *testing.T) {
-			t.Parallel()
-			var flagPairs []string
-			for _, f := range moduleFlags(t) {
-				flagPairs = append(flagPairs, f, "")
-			}
-			one := render(t, umbrella, enable([]string{m}, everything[:3]...))
-			rest := render(t, umbrella, enable(slices.DeleteFunc(slices.Clone(modules), func(o string) bool { return o == m }), everything[:3]...))
-			for _, o := range one {
-				if slices.Contains(none, name(o)) {
-					continue
-				}
-				if slices.Contains(names(rest), name(o)) {
-					t.Errorf("%s is of %s and of another module", name(o), m)
-				}
-			}
-			if diff := cmp.Diff(len(render(t, umbrella, enable(modules, everything[:3]...))), len(one)+len(rest)-len(none)); diff != "" {
-				t.Errorf("each object is of one module: -want, +got:\n%s", diff)
-			}
-			for _, o := range rest {
-				raw, err := o.MarshalJSON()
-				must(t, err)
-				// Every module gets the names of all modules that could be installed.
-				text := strings.NewReplacer(flagPairs...).Replace(string(raw))
-				if strings.Contains(text, m) {
-					t.Errorf("%s names %s, which is not enabled", name(o), m)
-				}
-			}
-		})
-	}
 }

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/e2e/helm"
 )
 
@@ -65,9 +66,24 @@ func crds(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(groups))
 }
 
-// TestLifecycleOfRelease installs, upgrades and uninstalls a release in a real cluster.
-func TestLifecycleOfRelease(t *testing.T) {
-	ownCluster(t)
+// TestReleases installs releases, and applies the manifests, in a cluster of its own, in which CRDs and policies stay.
+func TestReleases(t *testing.T) {
+	c, err := controlplane.Start(background)
+	must(t, err)
+	before := plane
+	t.Cleanup(func() { must(t, errors.Join(use(before), c.Stop())) })
+	must(t, use(c))
+	t.Run("Lifecycle", lifecycle)
+	t.Run("Helm3", lifecycleOfHelm3)
+	t.Run("Several", severalReleases)
+	t.Run("OneNamespace", releasesInOneNamespace)
+	t.Run("DeletedNamespace", deletedServedNamespace)
+	t.Run("Manifests", staticManifests)
+	t.Run("Policies", admissionPolicies)
+}
+
+// lifecycle installs, upgrades and uninstalls a release in a real cluster.
+func lifecycle(t *testing.T) {
 	in := newNamespace(t, "life", nil)
 	upgrade := func(modules ...string) string {
 		t.Helper()

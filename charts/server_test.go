@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -51,7 +52,13 @@ var monitoring = map[string]func(*testing.T, *unstructured.Unstructured){
 	},
 }
 
+// TestTheAPIServerAcceptsWhatIsRendered checks that the API server accepts all objects, and the pods with the strictest of the Pod
+// Security Standards.
 func TestTheAPIServerAcceptsWhatIsRendered(t *testing.T) {
+	restricted := newNamespace(t, "restricted", map[string]string{"pod-security.kubernetes.io/enforce": "restricted"})
+	for _, account := range modules {
+		must(t, admin.Create(background, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: restricted, Name: release + "-" + account}}))
+	}
 	for variant, sets := range variants {
 		t.Run(variant, func(t *testing.T) {
 			seen := map[string]bool{}
@@ -67,6 +74,9 @@ func TestTheAPIServerAcceptsWhatIsRendered(t *testing.T) {
 				err := admin.Patch(background, o.DeepCopy(), client.Apply, client.DryRunAll, client.FieldOwner("test"), client.FieldValidation(metav1.FieldValidationStrict)) //nolint:staticcheck // Typed apply does not take what is read from YAML.
 				if err != nil {
 					t.Errorf("%s: %v", name(o), err)
+				}
+				if o.GetKind() == "Deployment" {
+					checkPod(t, restricted, decode[appsv1.Deployment](t, o).Spec.Template)
 				}
 			}
 			if variant == "all" {
@@ -87,27 +97,19 @@ func newNamespace(t *testing.T, name string, labels map[string]string) string {
 	return name
 }
 
-// TestPodsAreRestricted checks that the API server accepts the pods with the strictest of the Pod Security
-// Standards.
-func TestPodsAreRestricted(t *testing.T) {
-	in := newNamespace(t, "restricted", map[string]string{"pod-security.kubernetes.io/enforce": "restricted"})
-	for _, account := range modules {
-		must(t, admin.Create(background, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: release + "-" + account}}))
+// checkPod creates a pod without effect.
+func checkPod(t *testing.T, in string, p corev1.PodTemplateSpec) {
+	t.Helper()
+	c := p.Spec.Containers[0]
+	p.Spec.PriorityClassName = "" // One of the variants has a class of system pods.
+	o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: c.Name, Labels: p.Labels}, Spec: p.Spec}
+	if err := admin.Create(background, o, client.DryRunAll); err != nil {
+		t.Errorf("the pod of %s: %v", c.Name, err)
 	}
-	for _, module := range modules {
-		for variant, sets := range variants {
-			p := pod(t, module, append(sets, `global.priorityClassName=""`)...)
-			o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: module, Labels: p.Labels}, Spec: p.Spec}
-			if err := admin.Create(background, o, client.DryRunAll); err != nil {
-				t.Errorf("%s, %s: %v", module, variant, err)
-			}
-			c := p.Spec.Containers[0]
-			if !*c.SecurityContext.ReadOnlyRootFilesystem || c.LivenessProbe == nil || c.ReadinessProbe == nil || c.Command != nil || len(c.Resources.Requests) == 0 {
-				t.Errorf("%s, %s: a pod has a read-only root, probes, requests, and runs what its image says: %+v", module, variant, c)
-			}
-		}
+	if !*c.SecurityContext.ReadOnlyRootFilesystem || c.LivenessProbe == nil || c.ReadinessProbe == nil || c.Command != nil || len(c.Resources.Requests) == 0 {
+		t.Errorf("a pod has a read-only root, probes, requests, and runs what its image says: %+v", c)
 	}
-	o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "not"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
+	o.Spec.Containers = []corev1.Container{{Name: "unrestricted", Image: "a"}}
 	if err := admin.Create(background, o, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "PodSecurity") {
 		t.Errorf("a pod that is not restricted: got %v, want a rejection, or this test proves nothing", err)
 	}

@@ -23,10 +23,9 @@ func install(r helm.Release, sets ...string) error {
 	return err
 }
 
-// TestSeveralReleases checks the statements of docs/operate/several-releases.md on several releases in a
+// severalReleases checks the statements of docs/operate/several-releases.md on several releases in a
 // cluster.
-func TestSeveralReleases(t *testing.T) {
-	ownCluster(t)
+func severalReleases(t *testing.T) {
 	for _, ns := range []string{"team-a", "team-b", "shop", "jobs", "presence"} {
 		newNamespace(t, ns, nil)
 	}
@@ -76,10 +75,9 @@ func TestSeveralReleases(t *testing.T) {
 	}
 }
 
-// TestReleasesInOneNamespace checks the statements of docs/operate/several-releases.md on releases that share a
+// releasesInOneNamespace checks the statements of docs/operate/several-releases.md on releases that share a
 // namespace.
-func TestReleasesInOneNamespace(t *testing.T) {
-	ownCluster(t)
+func releasesInOneNamespace(t *testing.T) {
 	in := newNamespace(t, "platform", nil)
 	for _, ns := range []string{"shop", "jobs"} {
 		newNamespace(t, ns, nil)
@@ -127,17 +125,16 @@ func TestReleasesInOneNamespace(t *testing.T) {
 	}
 }
 
-// TestDeletedServedNamespace checks the statements of docs/operate/several-releases.md on a namespace that is
+// deletedServedNamespace checks the statements of docs/operate/several-releases.md on a namespace that is
 // deleted.
-func TestDeletedServedNamespace(t *testing.T) {
-	ownCluster(t)
+func deletedServedNamespace(t *testing.T) {
 	newNamespace(t, "team", nil)
 	newNamespace(t, "shop", nil)
 	jobs := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: newNamespace(t, "jobs", nil)}}
 	serve := func(namespaces string) error {
-		return install(helm.Release{Name: "secrets", Namespace: "team"}, `global.scope.namespaces=`+namespaces)
+		return install(helm.Release{Name: "tenant", Namespace: "team"}, `global.scope.namespaces=`+namespaces)
 	}
-	role := client.ObjectKey{Namespace: "jobs", Name: "secrets-provider-aws"}
+	role := client.ObjectKey{Namespace: "jobs", Name: "tenant-provider-aws"}
 
 	must(t, serve(`["shop","jobs"]`))
 	must(t, admin.Get(background, role, &rbacv1.Role{}))

@@ -16,10 +16,9 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/commands"
 )
 
-// TestStaticManifests applies the kustomizations of the CRDs and of all modules together, as a user without Helm does. They
+// staticManifests applies the kustomizations of the CRDs and of all modules together, as a user without Helm does. They
 // contain what the umbrella chart renders with its default values. Only Helm needs the annotation that makes it keep CRDs.
-func TestStaticManifests(t *testing.T) {
-	ownCluster(t)
+func staticManifests(t *testing.T) {
 	shell := newShell(t)
 	must(t, admin.Create(background, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	var built string

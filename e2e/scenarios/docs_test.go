@@ -315,7 +315,7 @@ var foreign = map[string][]string{
 	"helm.toolkit.fluxcd.io/v2/HelmRelease": {
 		"spec.interval", "spec.chartRef.kind", "spec.chartRef.name", "spec.chartRef.namespace", "spec.values.*",
 	},
-	"kustomize.config.k8s.io/v1beta1/Kustomization": {"spec"}, // TestStaticManifests builds it.
+	"kustomize.config.k8s.io/v1beta1/Kustomization": {"spec"}, // TestStaticManifestsPage builds it.
 	"kustomize.toolkit.fluxcd.io/v1/Kustomization": {
 		"spec.interval", "spec.path", "spec.prune", "spec.wait", "spec.timeout", "spec.dependsOn.name",
 		"spec.sourceRef.kind", "spec.sourceRef.name",
