@@ -80,14 +80,10 @@ func TestControlPlane(t *testing.T) {
 		downloaded []string
 		built      []string
 	}{
-		"Assets":          {reason: "KUBEBUILDER_ASSETS is used", index: good, assets: all},
-		"AssetsDemo":      {reason: "the demo needs no controller manager", index: good, args: []string{"--demo"}, assets: all[:2]},
 		"AssetsOfEnvtest": {reason: "only the missing programs are built, even if others could be downloaded", index: good, assets: all[:2], built: all[2:]},
 		"Cached":          {reason: "a second run finds the programs of the first", index: good, cached: all, fromCache: true},
-		"PublishedDemo":   {reason: "published binaries are not built", index: good, args: []string{"--demo"}, fromCache: true, downloaded: all[:2]},
 		"Published":       {reason: "for tests the controller manager is built", index: good, fromCache: true, downloaded: all[:2], built: all[2:]},
 		"Forged":          {reason: "binaries with another checksum are not taken", index: forged, args: []string{"--demo"}, fromCache: true, built: all[:1]},
-		"Unreachable":     {reason: "without a network all programs are built", index: "http://127.0.0.1:1", args: []string{"--demo"}, fromCache: true, built: all[:1]},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

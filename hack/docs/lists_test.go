@@ -107,56 +107,18 @@ func TestProductOfStore(t *testing.T) {
 	}
 }
 
-// TestMigrated reads rules like those of `dsctl migrate`.
-func TestMigrated(t *testing.T) {
-	tree := t.TempDir()
-	folder := filepath.Join(tree, "migrate")
-	if err := os.MkdirAll(folder, 0o750); err != nil {
+// TestUnknownKeyword checks that an unknown constraint is an error.
+func TestUnknownKeyword(t *testing.T) {
+	root := t.TempDir()
+	path := filepath.Join(root, "common", "manifests", "crds", "x.yaml")
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	for file, text := range map[string]string{
-		"store.go": `package migrate
-func (o *object) provider(name string) (kind, bool) {
-	switch name {
-	case "two", "one":
-		return one, true
-	case "inner":
-		switch o.service {
-		case "service":
-			return one, true
-		}
-	case "refused":
-		o.add("refused")
-	}
-	return kind{}, false
-}`,
-		"csi.go": `package migrate
-func secretProviderClass(o *object) {
-	switch o.name {
-	case "one":
-		p = one
-	case "refused":
-		o.add("refused")
-	}
-}`,
-		"generator.go": "package migrate\nvar specs = map[string]string{\"B\": \"b\", \"A\": \"a\"}",
-	} {
-		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := migratedBy(tree)
-	if err != nil {
+	crd := `{spec: {group: g, names: {kind: K}, versions: [{name: v1, schema: {openAPIV3Schema: {multipleOf: 2}}}]}}`
+	if err := os.WriteFile(path, []byte(crd), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := migrated{stores: []string{"inner", "one", "two"}, classes: []string{"one"}, generators: []string{"A", "B"}}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(migrated{})); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "csi.go"), []byte("package migrate"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := migratedBy(tree); err == nil {
-		t.Error("a file without rules is no error")
+	if _, err := loadKinds(root); err == nil || !strings.Contains(err.Error(), "multipleOf") {
+		t.Errorf("the error is %v, want one that names the keyword", err)
 	}
 }

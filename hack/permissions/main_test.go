@@ -35,13 +35,9 @@ func TestRender(t *testing.T) {
 		err  string
 	}{
 		"One":       {"A ClusterRole without rules is omitted.", secrets, []string{"direct-secrets-provider-acme"}, ""},
-		"All":       {"Each role has its name, always in the same order.", made("ClusterRole", "tokens", "", "serviceaccounts/token", "create") + made("ClusterRole", "cluster", "", "namespaces", "list") + made("ClusterRole", "leases", "coordination.k8s.io", "leases", "get") + secrets, []string{"direct-secrets-provider-acme", "direct-secrets-provider-acme-cluster", "direct-secrets-provider-acme-leases", "direct-secrets-provider-acme-tokens"}, ""},
 		"Scope":     {"A cluster-scoped resource cannot be granted in a namespace.", made("ClusterRole", "namespaces", "acme.direct-secrets.io", "clusteracmes", "list"), nil, "clusteracmes of group \"acme.direct-secrets.io\" has no namespace: its markers need roleName=cluster"},
-		"Status":    {"The status of a cluster-scoped resource cannot be granted in a namespace.", made("ClusterRole", "namespaces", "acme.direct-secrets.io", "clusteracmes/status", "patch"), nil, "clusteracmes/status of group"},
-		"Namespace": {"Namespaces cannot be granted in a namespace.", made("ClusterRole", "leases", "", "namespaces", "get"), nil, "namespaces of group"},
 		"OtherName": {"A resource with the same name in another group can be namespaced.", made("ClusterRole", "namespaces", "other.direct-secrets.io", "clusteracmes", "list"), []string{"direct-secrets-provider-acme"}, ""},
 		"Wildcard":  {"A wildcard for verbs is rejected.", made("ClusterRole", "namespaces", "", "secrets", "*"), nil, "wildcard"},
-		"AnyGroup":  {"A wildcard for groups is rejected.", made("ClusterRole", "namespaces", "*", "secrets", "get"), nil, "wildcard"},
 		"Unknown":   {"A misspelt roleName is an error.", secrets + made("ClusterRole", "clutser", "", "namespaces", "get"), nil, "roleName=clutser"},
 		"Role":      {"A namespace in a marker is rejected.", made("Role", "namespaces", "", "secrets", "get"), nil, "use roleName, not namespace"},
 	}
@@ -67,27 +63,5 @@ func TestRender(t *testing.T) {
 				t.Errorf("\n%s\nrender(): -want, +got:\n%s", tc.reason, diff)
 			}
 		})
-	}
-}
-
-// TestClusterScoped reads the scopes of the Kinds of the tree.
-func TestClusterScoped(t *testing.T) {
-	t.Chdir("../..")
-	got, err := clusterScoped("common", "generator-password")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]bool{
-		"/namespaces": true,
-		"direct-secrets.io/clustereventreceivers":      true,
-		"direct-secrets.io/clusterexternalsecrets":     true,
-		"direct-secrets.io/clusterpushsecrets":         true,
-		"generator.direct-secrets.io/clusterpasswords": true,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("clusterScoped(): -want, +got:\n%s", diff)
-	}
-	if _, err := clusterScoped("hack"); err == nil {
-		t.Error("clusterScoped() of a folder without CRDs: no error")
 	}
 }
