@@ -122,3 +122,26 @@ func TestUnknownKeyword(t *testing.T) {
 		t.Errorf("the error is %v, want one that names the keyword", err)
 	}
 }
+
+// TestExampleWithoutKind checks that a missing Kind is an error.
+func TestExampleWithoutKind(t *testing.T) {
+	if _, err := (assistants{tree: filepath.Join("..", "..")}).Example("generator-password", "password.yaml", "PushSecret"); err == nil {
+		t.Error("an example without the Kind is no error")
+	}
+}
+
+// TestMigratedWithoutRules checks that a file of which no rule can be read is an error.
+func TestMigratedWithoutRules(t *testing.T) {
+	tree := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(tree, "migrate"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"store.go", "csi.go", "generator.go"} {
+		if err := os.WriteFile(filepath.Join(tree, "migrate", file), []byte("package migrate"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := migratedBy(tree); err == nil || !strings.Contains(err.Error(), "has no rules that can be read") {
+		t.Errorf("got %v, want an error", err)
+	}
+}

@@ -65,3 +65,25 @@ func TestRender(t *testing.T) {
 		})
 	}
 }
+
+// TestClusterScoped reads the scopes of the Kinds of the tree.
+func TestClusterScoped(t *testing.T) {
+	t.Chdir("../..")
+	got, err := clusterScoped("common", "generator-password")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{
+		"/namespaces": true,
+		"direct-secrets.io/clustereventreceivers":      true,
+		"direct-secrets.io/clusterexternalsecrets":     true,
+		"direct-secrets.io/clusterpushsecrets":         true,
+		"generator.direct-secrets.io/clusterpasswords": true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("clusterScoped(): -want, +got:\n%s", diff)
+	}
+	if _, err := clusterScoped("hack"); err == nil {
+		t.Error("clusterScoped() of a folder without CRDs: no error")
+	}
+}
