@@ -84,6 +84,7 @@ func TestControlPlane(t *testing.T) {
 		"Cached":          {reason: "a second run finds the programs of the first", index: good, cached: all, fromCache: true},
 		"Published":       {reason: "for tests the controller manager is built", index: good, fromCache: true, downloaded: all[:2], built: all[2:]},
 		"Forged":          {reason: "binaries with another checksum are not taken", index: forged, args: []string{"--demo"}, fromCache: true, built: all[:1]},
+		"Unreachable":     {reason: "without a network all programs are built", index: "http://127.0.0.1:1", args: []string{"--demo"}, fromCache: true, built: all[:1]},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

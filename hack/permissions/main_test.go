@@ -36,8 +36,10 @@ func TestRender(t *testing.T) {
 	}{
 		"One":       {"A ClusterRole without rules is omitted.", secrets, []string{"direct-secrets-provider-acme"}, ""},
 		"Scope":     {"A cluster-scoped resource cannot be granted in a namespace.", made("ClusterRole", "namespaces", "acme.direct-secrets.io", "clusteracmes", "list"), nil, "clusteracmes of group \"acme.direct-secrets.io\" has no namespace: its markers need roleName=cluster"},
+		"Status":    {"The status of a cluster-scoped resource cannot be granted in a namespace.", made("ClusterRole", "namespaces", "acme.direct-secrets.io", "clusteracmes/status", "patch"), nil, "clusteracmes/status of group"},
 		"OtherName": {"A resource with the same name in another group can be namespaced.", made("ClusterRole", "namespaces", "other.direct-secrets.io", "clusteracmes", "list"), []string{"direct-secrets-provider-acme"}, ""},
 		"Wildcard":  {"A wildcard for verbs is rejected.", made("ClusterRole", "namespaces", "", "secrets", "*"), nil, "wildcard"},
+		"AnyGroup":  {"A wildcard for groups is rejected.", made("ClusterRole", "namespaces", "*", "secrets", "get"), nil, "wildcard"},
 		"Unknown":   {"A misspelt roleName is an error.", secrets + made("ClusterRole", "clutser", "", "namespaces", "get"), nil, "roleName=clutser"},
 		"Role":      {"A namespace in a marker is rejected.", made("Role", "namespaces", "", "secrets", "get"), nil, "use roleName, not namespace"},
 	}

@@ -30,6 +30,8 @@ func TestPublic(t *testing.T) {
 	}{
 		"Ten":      {"The maximum number of packages is accepted.", "p0/other.go", 0},
 		"Eleven":   {"One more package is reported.", "p0/q/q.go", 1},
+		"Root":     {"The folder of the module can be a package, too.", "root.go", 1},
+		"Tests":    {"A package with only tests is counted.", "q/q_test.go", 1},
 		"Internal": {"Internal packages are not counted.", "p0/internal/deep/q.go", 0},
 	}
 	for name, tc := range cases {
