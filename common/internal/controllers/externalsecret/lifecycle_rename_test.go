@@ -214,6 +214,21 @@ func TestRenameBack(t *testing.T) {
 	}
 }
 
+// TestRenameUnlabelled changes target.name after another client has removed the label of the Secret, which the operator then finds by
+// the status only.
+func TestRenameUnlabelled(t *testing.T) {
+	e := newEnv(t)
+	e.Backend.Put("db", []byte("x"))
+	es := e.synced("db", into(v1alpha1.Target{Name: "old", CleanupPolicy: onDelete}))
+	e.Stop()
+	testenv.Update(e.Client, e.Secret("old"), func(s *corev1.Secret) { s.Labels = nil })
+	testenv.Update(e.Client, es, into(v1alpha1.Target{Name: "new", CleanupPolicy: onDelete}))
+	e.Start()
+	e.WantReady("db", v1alpha1.ReasonSecretSynced)
+	e.wantData("new", holds("value", "x"))
+	e.wantData("old", nil)
+}
+
 // TestRenameMergeBack has an object with Merge and CreatedOnce. Its target.name changes to a Secret that does not
 // exist and back. The first Secret is still in sync, so the object does not wait.
 func TestRenameMergeBack(t *testing.T) {
