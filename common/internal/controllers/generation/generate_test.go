@@ -91,7 +91,7 @@ func TestGeneratedStays(t *testing.T) {
 		specs  []spec
 		do     func(name string)
 	}{
-		"restart": {"A restarted operator finds the part.", nil, func(name string) { g.restart() }},
+		"restart": {"A restarted operator finds the part.", nil, func(string) { g.restart() }},
 		"wiped-status": {"An empty status loses no values.", nil, func(name string) {
 			g.patchStatus(name, `{"status":null}`)
 		}},
