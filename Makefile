@@ -72,7 +72,7 @@ test-race: ## Run the tests of `make test` with the race detector.
 
 .PHONY: test-standalone
 test-standalone: ## Test each module alone against a packed common (COMMON=next for its next patch, or another version).
-	@$(SERVERS) COMMON=$(COMMON) hack/standalone.sh test $(MODULES)
+	@$(SERVERS) COMMON=$(COMMON) hack/standalone.sh $(MODULES)
 
 .PHONY: scaffolds
 scaffolds: $(TOOLS)/controller-gen ## Lay out a new provider and a new generator in another repository, and run their tests.
@@ -184,10 +184,6 @@ lint: $(TOOLS)/golangci-lint ## Hold all texts to plain words, and run golangci-
 	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
 	(cd "$$work" && go work init $(abspath $(MODULES))); \
 	GOWORK=$$work/go.work $(TOOLS)/golangci-lint run --config .golangci.yml $(addsuffix /...,$(MODULES))
-
-.PHONY: standalone
-standalone: ## Build and vet each module alone, with its tests, against a packed common (COMMON=next for its next patch, or another version).
-	@COMMON=$(COMMON) hack/standalone.sh vet $(MODULES)
 
 # Each tool is pinned in its own folder below hack. It is rebuilt when its version changes.
 $(TOOLS)/%: hack/%/go.mod hack/%/go.sum

@@ -5,12 +5,17 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# matches runs a command like grep, and accepts that it finds nothing.
+matches() { "$@" || (($? == 1)); }
+
 failed=0
 for module in common provider-* generator-*; do
-	concurrent=$(cd "$module" && git grep -lE '\bgo (func|[a-z.]+\()|\b(sync|errgroup|singleflight|atomic)\.' -- '*.go' ':!*_test.go' | xargs -r -n 1 dirname | sort -u | sed 's=^=/=' || true)
+	concurrent=$(cd "$module" && matches git grep -lE '\bgo (func|[a-z.]+\()|\b(sync|errgroup|singleflight|atomic)\.' -- '*.go' ':!*_test.go' |
+		xargs -r -n 1 dirname | sort -u | sed 's=^=/=')
 	[[ -n $concurrent ]] || continue
-	packages=$(go -C "$module" list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... |
-		grep -vE '/controlplane|/operatortest|/testenv|^[^ ]*/(render|emulator|conformance|[a-z]+test)[ /]' | cut -d ' ' -f 1 | grep -E "($(paste -sd '|' <<<"$concurrent"))\$" || true)
+	listed=$(go -C "$module" list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./...)
+	packages=$(matches grep -vE '/controlplane|/operatortest|/testenv|^[^ ]*/(render|emulator|conformance|[a-z]+test)[ /]' <<<"$listed" |
+		cut -d ' ' -f 1 | matches grep -E "($(paste -sd '|' <<<"$concurrent"))\$")
 	[[ -n $packages ]] || continue
 	echo "== $module"
 	(cd "$module" && $RACE $packages) || failed=1

@@ -1,17 +1,14 @@
 #!/usr/bin/env bash
-# Checks that each module builds alone, and that an update of common changes only versions. The first argument is the action
-# for each module: `vet` builds and vets it with its tests, `test` also runs these. The others are the folders of the modules.
-# COMMON is the version of common, or "next" for the next patch; the default is the version that the modules require.
+# Builds, vets and tests each module alone, and checks that an update of common changes only versions. The arguments are the folders
+# of the modules. COMMON is the version of common, or "next" for the next patch; the default is the version that the modules require.
 #
 # First every go.mod in a copy of the tree is updated to that common and tidied, as Renovate does it. Then common and every
-# module that requires it are moved out of that copy, and built and vetted without their `replace`, with common from a module
+# module that requires it are moved out of that copy, and tested without their `replace`, with common from a module
 # proxy.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/lib/tree.sh
 
-what=$1
-shift
 root=github.com/direct-secrets/direct-secrets
 common=$root/common
 required=$(go list -m -f '{{.Version}}' "$common")
@@ -82,7 +79,7 @@ for module in "${modules[@]}"; do
 	fi
 	go build ./...
 	go vet ./...
-	if [[ $what == test ]]; then go test -count=1 -timeout 30m ./...; fi
+	go test -count=1 -timeout 30m ./...
 	mv "$work/modules/$module" "$work/done-$module" # so that no other module can use it
 	cd "$OLDPWD"
 done

@@ -53,6 +53,7 @@ func (c *Config) explain(err error, codes Codes) *provider.Error {
 	status, certificate := statusOf(err), provider.CertificateFaultOf(err)
 	switch {
 	case errors.As(err, &api):
+		// The codes of STSSessionToken are those of a login, too. But no login says that a secret does not exist.
 		if m, ok := codes.meaning(api.ErrorCode()); ok && (m.Class != provider.NotFound || CodeOf(err) != "") {
 			return c.errorFor(m, api, err)
 		}
