@@ -5,6 +5,8 @@ import (
 	"errors"
 	"hash/fnv"
 	"strings"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -35,7 +37,21 @@ type kind struct {
 	main     *managedfields.FieldManager
 	// status is nil for a Kind without that subresource.
 	status *managedfields.FieldManager
+	// merged caches the results of merge, because the runs of an exploration repeat the requests of each other.
+	mu     sync.Mutex
+	merged map[merge]*Object
 }
+
+// merge is a request to apply a patch to an object.
+type merge struct {
+	object, patch        uint64
+	subresource, manager string
+	force                bool
+	time                 int64 // in seconds, as managedFields have it
+}
+
+// maxMerged limits the memory for results of merge.
+const maxMerged = 10000
 
 // NewKinds returns the Kinds Secret and Namespace, and those of CRDs.
 func NewKinds(crds ...[]byte) (*Kinds, error) {
@@ -140,6 +156,29 @@ func (k *kind) manager(subresource string) *managedfields.FieldManager {
 		return k.status
 	}
 	return k.main
+}
+
+// merge returns an object after a patch is applied to it. digest is the digest of the object.
+func (k *kind) merge(live *Object, digest uint64, config *Object, p Patch) (*Object, error) {
+	id := merge{digest, join(config.GetNamespace(), config.GetName(), string(p.Data)), p.Subresource, p.Manager, p.Force, time.Now().Unix()}
+	k.mu.Lock()
+	is := k.merged[id]
+	k.mu.Unlock()
+	if is != nil {
+		return is.DeepCopy(), nil
+	}
+	merged, err := k.manager(p.Subresource).Apply(live.DeepCopy(), config, p.Manager, p.Force)
+	if err != nil {
+		return nil, err
+	}
+	is = merged.(*Object)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.merged == nil || len(k.merged) >= maxMerged {
+		k.merged = map[merge]*Object{}
+	}
+	k.merged[id] = is.DeepCopy()
+	return is, nil
 }
 
 func (k *kind) empty(key Key) *Object {

@@ -74,11 +74,10 @@ func (s *APIServer) apply(gvk schema.GroupVersionKind, name client.ObjectKey, p 
 	}
 	config.SetNamespace(name.Namespace)
 	config.SetName(name.Name)
-	merged, err := k.manager(p.Subresource).Apply(live.DeepCopy(), config, p.Manager, p.Force)
+	is, err := k.merge(live, s.digestOf(live), config, p)
 	if err != nil {
 		return nil, err
 	}
-	is := merged.(*Object)
 	if was == nil {
 		if is.GetUID() != "" || is.GetResourceVersion() != "" {
 			return nil, kerrors.NewConflict(k.resource, name.Name, errAbsent)

@@ -21,10 +21,10 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// TestPushUnchangedHourWritesNothing simulates an hour for 500 objects that are compared every twenty minutes. Nothing may be written to the
+// TestPushUnchangedHourWritesNothing simulates an hour for objects that are compared every twenty minutes. Nothing may be written to the
 // store, not a single version.
 func TestPushUnchangedHourWritesNothing(t *testing.T) {
-	const objects = 500
+	const objects = 10
 	var clock atomic.Int64
 	e := testenv.NewIdle(t)
 	e.Start(testenv.Ahead(&clock))
