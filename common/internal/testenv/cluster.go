@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/operator"
@@ -48,10 +50,9 @@ func Receiving(t testing.TB) (set func(*operator.Flags), url string) {
 	return func(f *operator.Flags) { f.EventReceiverAddress = address }, "http://" + address + "/events/"
 }
 
-// NewCluster creates a cluster store.
-func NewCluster(t *testing.T, spec v1alpha1.ClusterStoreSpec, change ...func(*fakev1.ClusterFakeStore)) *ClusterEnv {
+// wideServed returns the control plane on which one operator serves all namespaces.
+func wideServed(t *testing.T) *Plane {
 	t.Helper()
-	t.Parallel()
 	p := wide.get(t)
 	everywhere.once.Do(func() {
 		everywhere.server = fake.NewServer()
@@ -59,6 +60,23 @@ func NewCluster(t *testing.T, spec v1alpha1.ClusterStoreSpec, change ...func(*fa
 		everywhere.events = url
 		everywhere.end = operatortest.Run(operatorOf("provider-fake", fakev1.Group, p.Cluster.Config(), kindsOf(everywhere.server), operator.WithFlags(flag)))
 	})
+	return p
+}
+
+// deletePushes deletes the PushSecrets of a namespace when the test ends, because the removals of other tests wait for them.
+func deletePushes(t testing.TB, c *Client) {
+	t.Cleanup(func() {
+		if err := c.API.DeleteAllOf(context.Background(), &v1alpha1.PushSecret{}, client.InNamespace(c.NS)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// NewCluster creates a cluster store.
+func NewCluster(t *testing.T, spec v1alpha1.ClusterStoreSpec, change ...func(*fakev1.ClusterFakeStore)) *ClusterEnv {
+	t.Helper()
+	t.Parallel()
+	p := wideServed(t)
 	name := nameOf(t)
 	e := &ClusterEnv{Client: NewClient(t, p, ""), Name: name, Server: everywhere.server, Backend: everywhere.server.Backend(name), EventsURL: everywhere.events}
 	s := &fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: fakev1.ClusterFakeStoreSpec{
@@ -99,6 +117,7 @@ func (e *ClusterEnv) Namespaced(name string) string { return e.Name + "-" + name
 func (e *ClusterEnv) CreateNamespace(name string, labels map[string]string) {
 	e.Helper()
 	e.Namespace(e.Namespaced(name), labels)
+	deletePushes(e.TB, e.In(name))
 }
 
 // In returns the client of a namespace of this test.

@@ -27,6 +27,8 @@ type Env struct {
 	// Config is the configuration of operators that are started later, Flags their flags.
 	Config *rest.Config
 	Flags  []func(*operator.Flags)
+	// prefix precedes the names of backends, if tests share a server.
+	prefix string
 	stop   func()
 }
 
@@ -35,6 +37,19 @@ func New(t *testing.T, flags ...func(*operator.Flags)) *Env {
 	t.Helper()
 	e := NewIdle(t, flags...)
 	e.Start()
+	return e
+}
+
+// NewServed is New with the operator that serves all tests of NewCluster, too. Such a test can neither stop it nor set its flags.
+func NewServed(t *testing.T) *Env {
+	t.Helper()
+	t.Parallel()
+	e := On(t, wideServed(t), "t-"+RandomName())
+	e.prefix, e.Server = e.NS+"-", everywhere.server
+	e.Backend = e.BackendOf("main")
+	e.Namespace(e.NS, nil)
+	deletePushes(t, e.Client)
+	e.Create(e.Store("store", "main"))
 	return e
 }
 
@@ -155,9 +170,14 @@ func (e *Env) WaitForEvents() {
 	e.Delete(es)
 }
 
+// BackendOf returns the backend to which stores lead that Store returns for the same name.
+func (e *Env) BackendOf(name string, opts ...fake.Option) *fake.Backend {
+	return e.Server.Backend(e.prefix+name, opts...)
+}
+
 // Store returns a store with a backend.
 func (e *Env) Store(name, backend string, change ...func(*fakev1.FakeStore)) *fakev1.FakeStore {
-	s := &fakev1.FakeStore{ObjectMeta: e.Meta(name), Spec: fakev1.FakeStoreSpec{Backend: backend}}
+	s := &fakev1.FakeStore{ObjectMeta: e.Meta(name), Spec: fakev1.FakeStoreSpec{Backend: e.prefix + backend}}
 	for _, f := range change {
 		f(s)
 	}

@@ -16,9 +16,8 @@ import (
 // TestPushConflict lets two objects push different values to one remote secret. The first one keeps it until it is deleted, and each
 // value is written once.
 func TestPushConflict(t *testing.T) {
-	e := testenv.NewIdle(t)
+	e := testenv.NewServed(t)
 	e.Create(e.Store("twin", "main", func(s *fakev1.FakeStore) { s.Spec.ValidationInterval = "2h" }))
-	e.Start()
 	e.Source("source", map[string]string{"password": "first"})
 	e.Source("second", map[string]string{"password": "second"})
 	from := func(key, property, store string) func(*v1alpha1.PushSecret) {
@@ -80,7 +79,7 @@ func TestPushConflict(t *testing.T) {
 
 // TestPushConflictEnds changes the value of the object that holds a secret to that of the other one.
 func TestPushConflictEnds(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	for name, value := range map[string]string{"holder": "one", "other": "two"} {
 		e.Source(name, map[string]string{"password": value})
 		e.Create(e.PushSecret(name, func(ps *v1alpha1.PushSecret) {
@@ -102,7 +101,7 @@ func TestPushConflictEnds(t *testing.T) {
 
 // TestPushRotatesTogether lets two objects push the same value, and changes it. Neither is ever in conflict.
 func TestPushRotatesTogether(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": "one"})
 	for _, name := range []string{"a", "b"} {
 		e.Create(e.PushSecret(name, func(ps *v1alpha1.PushSecret) {

@@ -57,7 +57,7 @@ func wantDifference(e *testenv.Env, name, store string, want ...string) {
 
 // TestPushDryRun follows an object from a dry run to a push, and back to a dry run.
 func TestPushDryRun(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": canary + "1", "user": canary + "2"})
 	e.Backend.Put("adopted", []byte(canary))
 	e.Backend.Put("same", []byte(canary+"1"))
@@ -115,7 +115,7 @@ func TestPushDryRun(t *testing.T) {
 // TestPushDryRunIsDeleted deletes an object in a dry run after it pushed. The object must be deleted, and its
 // remote secret must stay.
 func TestPushDryRunIsDeleted(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": "one"})
 	e.Create(e.PushSecret("db", testenv.PushDeletes))
 	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
@@ -131,7 +131,7 @@ func TestPushDryRunIsDeleted(t *testing.T) {
 // TestPushDryRunFails makes dry runs that cannot compare everything. The condition must have the error, and the
 // difference must name what would not be written. The dry run is repeated until it succeeds.
 func TestPushDryRunFails(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": canary})
 	repair := e.Backend.Inject(fake.Fault{Call: fake.CallObserve, Key: "denied", Err: provider.NewError(provider.Denied, "no")})
 	e.Create(e.PushSecret("db", dryRun, func(ps *v1alpha1.PushSecret) {
@@ -153,8 +153,8 @@ func TestPushDryRunFails(t *testing.T) {
 // must keep the property created there, so that it is deleted with the object. A property has no mark of its own, so only the
 // status knows who created it.
 func TestPushDryRunKeepsStores(t *testing.T) {
-	e := testenv.New(t)
-	e.Server.Backend("second")
+	e := testenv.NewServed(t)
+	e.BackendOf("second")
 	e.Create(e.Store("second", "second"))
 	e.Source("source", map[string]string{"password": "one"})
 	e.Create(e.PushSecret("db", testenv.PushDeletes, func(ps *v1alpha1.PushSecret) {
@@ -203,7 +203,7 @@ func TestPushDryRunOfTwoModules(t *testing.T) {
 // TestPushDryRunComparesRarely checks that a dry run reads the store once for each interval, change and refresh
 // request, and that it does not read on its own status.
 func TestPushDryRunComparesRarely(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": "one"})
 	e.Create(e.PushSecret("db", dryRun))
 	e.WantPushed("db", v1alpha1.ReasonDryRun)
@@ -222,7 +222,7 @@ func TestPushDryRunComparesRarely(t *testing.T) {
 // TestPushDryRunHoldsNothing deletes an object while another one names the same remote secret in a dry run. The dry run
 // must not keep the remote secret from being deleted.
 func TestPushDryRunHoldsNothing(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": "one"})
 	e.Create(e.PushSecret("db", testenv.PushDeletes))
 	e.WantPushed("db", v1alpha1.ReasonSecretSynced)

@@ -19,11 +19,10 @@ import (
 // TestPushHandOver deletes objects whose remote secrets another PushSecret pushes by now, as after a renamed manifest.
 // Remote secrets that are in use must stay.
 func TestPushHandOver(t *testing.T) {
-	e := testenv.NewIdle(t)
-	other := e.Server.Backend("other")
+	e := testenv.NewServed(t)
+	other := e.BackendOf("other")
 	e.Create(e.Store("twin", "main", func(s *fakev1.FakeStore) { s.Spec.ValidationInterval = "2h" }))
 	e.Create(e.Store("other", "other"))
-	e.Start()
 	e.Source("source", map[string]string{"password": "one"})
 	to := func(data ...v1alpha1.PushData) func(*v1alpha1.PushSecret) {
 		return func(ps *v1alpha1.PushSecret) { ps.Spec.Data = data }
@@ -78,7 +77,7 @@ func TestPushHandOver(t *testing.T) {
 
 // TestPushOwn takes over a remote secret of another tool, one step at a time: Own marks it, so it is deleted with the object.
 func TestPushOwn(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": "one"})
 	e.Backend.Put("db", []byte("one"))
 	e.Create(e.PushSecret("db", testenv.PushDeletes, func(ps *v1alpha1.PushSecret) {
@@ -116,9 +115,8 @@ func TestPushOwn(t *testing.T) {
 // TestPushTakeOver lets several objects push to the same remote secrets, and deletes the objects one after another. A
 // secret that the first one created is deleted with the last object that uses it. Secrets of other writers stay.
 func TestPushTakeOver(t *testing.T) {
-	e := testenv.NewIdle(t)
+	e := testenv.NewServed(t)
 	e.Create(e.Store("twin", "main", func(s *fakev1.FakeStore) { s.Spec.ValidationInterval = "2h" }))
-	e.Start()
 	e.Source("source", map[string]string{"password": "one"})
 	e.Backend.Put("theirs", []byte(`{"a":"one"}`))
 	pushes := func(data ...v1alpha1.PushData) func(*v1alpha1.PushSecret) {
@@ -163,7 +161,7 @@ func TestPushTakeOver(t *testing.T) {
 
 // TestPushTakeOverAtOnce deletes objects that share remote secrets, all at the same time.
 func TestPushTakeOverAtOnce(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": "one"})
 	names := []string{"a", "b", "c", "d"}
 	for _, name := range names {
@@ -215,7 +213,7 @@ func spelledOtherwise(e *testenv.Env, key string) {
 // TestPushOldValue blocks a push in a write while the Secret changes and another process, the new leader, pushes the
 // new value. The old value must never be written.
 func TestPushOldValue(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Backend.Put("db", []byte("zero"))
 	e.Source("source", map[string]string{"password": "one"})
 	resume := e.Backend.Inject(fake.Fault{Call: fake.CallUpdate, Hang: true})
@@ -236,7 +234,7 @@ func TestPushOldValue(t *testing.T) {
 // TestPushDeletedStatus deletes an object that has a finalizer of another controller. The status must report that
 // everything is removed.
 func TestPushDeletedStatus(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": "one"})
 	e.Create(e.PushSecret("db", testenv.PushDeletes, func(ps *v1alpha1.PushSecret) { ps.Finalizers = []string{"example.com/held"} }))
 	e.WantPushed("db", v1alpha1.ReasonSecretSynced)

@@ -109,12 +109,11 @@ func TestPushReleasedAfterTenMinutes(t *testing.T) {
 
 // TestPushCredentialsDeleted deletes a namespace whose credentials are deleted first. The object must be released at once.
 func TestPushCredentialsDeleted(t *testing.T) {
-	e := testenv.NewIdle(t)
+	e := testenv.NewServed(t)
 	e.Credentials("password", "right")
-	locked := e.Server.Backend("locked")
+	locked := e.BackendOf("locked")
 	locked.SetPassword("right")
 	e.Create(e.Store("locked", "locked", testenv.WithAuth))
-	e.Start()
 	e.Source("source", map[string]string{"password": "one"})
 	e.Create(e.PushSecret("db", testenv.PushDeletes, func(ps *v1alpha1.PushSecret) { ps.Spec.StoreRefs[0].Name = "locked" }))
 	e.WantPushed("db", v1alpha1.ReasonSecretSynced)

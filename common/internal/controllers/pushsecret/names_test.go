@@ -14,7 +14,7 @@ import (
 
 // TestPushRespelled changes the spelling of what an object pushes. The remote secret, its mark and its version stay.
 func TestPushRespelled(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": "ours", "tls.crt": "cert"})
 	one := func(key, property string) v1alpha1.PushSecretSpec {
 		return v1alpha1.PushSecretSpec{Data: []v1alpha1.PushData{testenv.PushData("password", key, property)}}
@@ -65,7 +65,7 @@ func TestPushRespelled(t *testing.T) {
 
 // TestPushOnePlaceTwice names one remote secret by two keys.
 func TestPushOnePlaceTwice(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"a": "1", "b": "2"})
 	e.Create(e.PushSecret("it", func(ps *v1alpha1.PushSecret) {
 		ps.Spec.Data = []v1alpha1.PushData{testenv.PushData("a", "db", ""), testenv.PushData("b", fake.Full+"db", "")}
@@ -81,7 +81,7 @@ func TestPushOnePlaceTwice(t *testing.T) {
 
 // TestPushUnknownName changes a key while the service does not tell which remote secret it is. Nothing is removed meanwhile.
 func TestPushUnknownName(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": "ours"})
 	e.Create(e.PushSecret("it", testenv.PushDeletes, func(ps *v1alpha1.PushSecret) {
 		ps.Spec.Data = []v1alpha1.PushData{testenv.PushData("password", "db", "")}

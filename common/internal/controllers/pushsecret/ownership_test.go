@@ -18,7 +18,7 @@ import (
 // TestPushRemade lets another tool delete a remote secret and create it again with equal values. The object that pushed a
 // property of it is deleted after it has compared the secret. The secret of the other tool must stay as it is.
 func TestPushRemade(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": "one"})
 	e.Create(e.PushSecret("db", testenv.PushDeletes, func(ps *v1alpha1.PushSecret) {
 		ps.Spec.Data = []v1alpha1.PushData{testenv.PushData("password", "db", "p")}

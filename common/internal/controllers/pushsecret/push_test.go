@@ -26,7 +26,7 @@ import (
 
 // TestPush follows one object from its creation over changes of its Secret and its spec to its deletion.
 func TestPush(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": "one", "user": "bob"})
 	e.Create(e.PushSecret("db", testenv.PushDeletes))
 	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
@@ -66,7 +66,7 @@ func TestPush(t *testing.T) {
 // TestPushComparisonWritesNothing checks that repeated comparisons write nothing: neither to a store nor, unless the comparison was
 // requested and the status records that, to the object.
 func TestPushComparisonWritesNothing(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": "one"})
 	for i := range 5 {
 		e.Create(e.PushSecret(fmt.Sprint("db-", i), func(ps *v1alpha1.PushSecret) { ps.Spec.RefreshInterval = "1s" }))
@@ -109,9 +109,9 @@ func TestPushComparisonWritesNothing(t *testing.T) {
 
 // TestPushRequestFails requests a refresh that one of two stores cannot serve. The status shows that both have answered.
 func TestPushRequestFails(t *testing.T) {
-	e := testenv.New(t)
-	other := e.Server.Backend(e.NS + "-other")
-	e.Create(e.Store("other", e.NS+"-other"))
+	e := testenv.NewServed(t)
+	other := e.BackendOf("other")
+	e.Create(e.Store("other", "other"))
 	e.Source("source", map[string]string{"password": "one"})
 	e.Create(e.PushSecret("db", func(ps *v1alpha1.PushSecret) {
 		ps.Spec.StoreRefs = append(ps.Spec.StoreRefs, v1alpha1.PushStoreRef{Kind: "FakeStore", Name: "other"})
@@ -138,7 +138,7 @@ func TestPushRequestFails(t *testing.T) {
 
 // TestPushPolicies pushes to remote secrets that already exist.
 func TestPushPolicies(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": "ours"})
 	cases := map[string]struct {
 		reason  string
@@ -181,7 +181,7 @@ func TestPushPolicies(t *testing.T) {
 
 // TestPushDeletesItsOwn deletes objects that share remote secrets with other objects.
 func TestPushDeletesItsOwn(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": "ours"})
 	e.Backend.Put("adopted", []byte("theirs"))
 	e.Backend.Put("shared", []byte(`{"theirs":"1"}`))
@@ -217,13 +217,12 @@ func TestPushDeletesItsOwn(t *testing.T) {
 
 // TestPushRefusals pushes to stores that must not or cannot be written.
 func TestPushRefusals(t *testing.T) {
-	e := testenv.NewIdle(t)
-	e.Server.Backend("readonly", fake.ReadOnly())
-	e.Server.Backend("weak", fake.Weak())
+	e := testenv.NewServed(t)
+	e.BackendOf("readonly", fake.ReadOnly())
+	e.BackendOf("weak", fake.Weak())
 	e.Create(e.Store("closed", "main", func(s *fakev1.FakeStore) { s.Spec.Access = v1alpha1.AccessReadOnly }))
 	e.Create(e.Store("unwritable", "readonly"))
 	e.Create(e.Store("weak", "weak"))
-	e.Start()
 	e.Source("source", map[string]string{"password": "ours"})
 	property := func(ps *v1alpha1.PushSecret) {
 		ps.Spec.Data = []v1alpha1.PushData{testenv.PushData("password", ps.Name, "p")}
@@ -258,7 +257,7 @@ func TestPushRefusals(t *testing.T) {
 			t.Errorf("%s: %s\nmessage %q, want %q", name, tc.reason, message, tc.message)
 		}
 	}
-	for _, b := range []*fake.Backend{e.Backend, e.Server.Backend("readonly"), e.Server.Backend("weak")} {
+	for _, b := range []*fake.Backend{e.Backend, e.BackendOf("readonly"), e.BackendOf("weak")} {
 		if n := b.Writes(); n > 0 {
 			t.Errorf("%d writes to a store that must not be written", n)
 		}
@@ -268,11 +267,10 @@ func TestPushRefusals(t *testing.T) {
 // TestPushLoop pushes a Secret that an ExternalSecret wrote. A push to the same store, or to another store over the
 // same backend, is refused. A push to another backend is allowed.
 func TestPushLoop(t *testing.T) {
-	e := testenv.NewIdle(t)
-	other := e.Server.Backend("other")
+	e := testenv.NewServed(t)
+	other := e.BackendOf("other")
 	e.Create(e.Store("other", "other"))
 	e.Create(e.Store("twin", "main"))
-	e.Start()
 	e.Backend.Put("db", []byte("one"))
 	e.Create(e.ExternalSecret("db"))
 	e.WantReady("db", v1alpha1.ReasonSecretSynced)
@@ -324,11 +322,10 @@ func TestPushFailover(t *testing.T) {
 
 // TestPushSelected pushes all Secrets with a label to all stores with another label.
 func TestPushSelected(t *testing.T) {
-	e := testenv.NewIdle(t)
-	second := e.Server.Backend("second")
+	e := testenv.NewServed(t)
+	second := e.BackendOf("second")
 	labelled := func(s *fakev1.FakeStore) { s.Labels = map[string]string{"tier": "true"} }
 	e.Create(e.Store("second", "second", labelled))
-	e.Start()
 	e.Source("one", map[string]string{"password": "1"}, "push")
 	e.Source("none", map[string]string{"password": "0"})
 	e.Create(e.PushSecret("all", testenv.PushDeletes, func(ps *v1alpha1.PushSecret) {
@@ -360,7 +357,7 @@ func TestPushSelected(t *testing.T) {
 
 // TestPushTemplate pushes the output of a template.
 func TestPushTemplate(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"user": "bob", "password": "one"})
 	e.Create(e.PushSecret("url", func(ps *v1alpha1.PushSecret) {
 		ps.Spec.Template = &v1alpha1.Template{Data: map[string]string{"url": "db://{{ .user }}:{{ .password }}@host"}}
@@ -376,7 +373,7 @@ func TestPushTemplate(t *testing.T) {
 
 // TestPushTemplateIsExact pushes numbers of a document as they are. A template that would change a value pushes nothing.
 func TestPushTemplateIsExact(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"doc": `{"id":12345678,"p":1.10,"gone":null}`, "raw": "\x00\xff"})
 	push := func(name, template string) {
 		e.Create(e.PushSecret(name, func(ps *v1alpha1.PushSecret) {
@@ -397,7 +394,7 @@ func TestPushTemplateIsExact(t *testing.T) {
 
 // TestPushHeldNamespace deletes a namespace whose object must remove a secret from a deleted store.
 func TestPushHeldNamespace(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": "one"})
 	e.Create(e.PushSecret("db", testenv.PushDeletes))
 	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
@@ -421,7 +418,7 @@ func TestPushHeldNamespace(t *testing.T) {
 // TestPushHeldByStore deletes an object whose store denies the removal. The object must be kept and report it, and
 // deletionPolicy None must release it.
 func TestPushHeldByStore(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": "one"})
 	e.Create(e.PushSecret("db", testenv.PushDeletes))
 	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
@@ -449,7 +446,7 @@ func TestPushHeldByStore(t *testing.T) {
 // TestPushRandomTemplate pushes the output of a template that differs on every run. Only one output must be pushed,
 // until the Secret or the spec changes.
 func TestPushRandomTemplate(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"user": "bob"})
 	e.Create(e.PushSecret("db", func(ps *v1alpha1.PushSecret) {
 		ps.Spec.Template = &v1alpha1.Template{Data: map[string]string{"password": `{{ .user }}-{{ randAlphaNum 12 }}`}}
@@ -481,7 +478,7 @@ func TestPushRandomTemplate(t *testing.T) {
 // TestPushOneKeyFails makes one of several remote secrets fail permanently. The others must be written, and the
 // condition must name the failing one.
 func TestPushOneKeyFails(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": "one"})
 	defer e.Backend.Inject(fake.Fault{Call: fake.CallCreate, Key: "b", Err: provider.NewError(provider.Unavailable, "no such region")})()
 	e.Create(e.PushSecret("db", func(ps *v1alpha1.PushSecret) {
@@ -501,7 +498,7 @@ func TestPushOneKeyFails(t *testing.T) {
 // TestPushPatternMatchesNothing misspells the pattern of an entry. The other entries are pushed, and nothing is removed,
 // neither remote secrets nor properties of one.
 func TestPushPatternMatchesNothing(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"a-1": "1", "b-1": "2"})
 	for name, remoteKey := range map[string]string{"secrets": "", "properties": "all"} {
 		match := func(re string) v1alpha1.PushDataTo {
@@ -547,7 +544,7 @@ func TestPushPatternMatchesNothing(t *testing.T) {
 // TestPushNewGeneration changes the spec while the store is blocked. Ready must not be True any longer, because it
 // refers to the former spec.
 func TestPushNewGeneration(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": "one"})
 	e.Create(e.PushSecret("db"))
 	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
@@ -569,19 +566,19 @@ func TestPushNewGeneration(t *testing.T) {
 
 // TestPushStoreMoves changes the backend of a store. The values must be pushed to the new backend.
 func TestPushStoreMoves(t *testing.T) {
-	e := testenv.New(t)
-	elsewhere := e.Server.Backend("elsewhere")
+	e := testenv.NewServed(t)
+	elsewhere := e.BackendOf("elsewhere")
 	e.Source("source", map[string]string{"password": "one"})
 	e.Create(e.PushSecret("db"))
 	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
-	testenv.Update(e.Client, e.Store("store", "main"), func(s *fakev1.FakeStore) { s.Spec.Backend = "elsewhere" })
+	testenv.Update(e.Client, e.Store("store", "main"), func(s *fakev1.FakeStore) { s.Spec.Backend = e.Store("", "elsewhere").Spec.Backend })
 	e.WantRemote(elsewhere, "db", "one")
 }
 
 // TestPushSuspendedIsDeleted deletes a suspended object. The remote secret must stay unchanged, and the object must be
 // deleted.
 func TestPushSuspendedIsDeleted(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": "one"})
 	e.Create(e.PushSecret("db", testenv.PushDeletes))
 	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
@@ -599,8 +596,8 @@ func TestPushSuspendedIsDeleted(t *testing.T) {
 // TestPushSuspendedIsDeletedMeanwhile deletes a suspended object while a push to one of its stores has not ended. The
 // remote secret in the other store must stay unchanged, too.
 func TestPushSuspendedIsDeletedMeanwhile(t *testing.T) {
-	e := testenv.New(t)
-	second := e.Server.Backend("second")
+	e := testenv.NewServed(t)
+	second := e.BackendOf("second")
 	e.Create(e.Store("second", "second"))
 	e.Source("source", map[string]string{"password": "one"})
 	e.Create(e.PushSecret("db", testenv.PushDeletes, func(ps *v1alpha1.PushSecret) {
@@ -631,7 +628,7 @@ func TestPushSuspendedIsDeletedMeanwhile(t *testing.T) {
 // TestPushSourceLosesKeys removes a key from a Secret of which all keys are pushed. Its remote secret must stay, also
 // if the spec changes later, and must be deleted with the object.
 func TestPushSourceLosesKeys(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"a": "1", "b": "2"})
 	e.Create(e.PushSecret("db", testenv.PushDeletes, func(ps *v1alpha1.PushSecret) {
 		ps.Spec.Data, ps.Spec.DataTo = nil, []v1alpha1.PushDataTo{{}}
@@ -660,7 +657,7 @@ func TestPushSourceLosesKeys(t *testing.T) {
 // TestPushDeletedMeanwhile deletes an object while its remote secret is being created. The remote secret must be
 // deleted, too.
 func TestPushDeletedMeanwhile(t *testing.T) {
-	e := testenv.New(t)
+	e := testenv.NewServed(t)
 	e.Source("source", map[string]string{"password": "one"})
 	release := e.Backend.Inject(fake.Fault{Call: fake.CallCreate, Hang: true})
 	ps := e.PushSecret("db", testenv.PushDeletes)
@@ -720,7 +717,7 @@ func jsonOf(t *testing.T, v any) *runtime.RawExtension {
 
 // TestPushTooLarge pushes 1,900 keys to each of ten stores. The status could not list all of it, so nothing is created.
 func TestPushTooLarge(t *testing.T) {
-	e := testenv.NewIdle(t)
+	e := testenv.NewServed(t)
 	values := map[string]string{}
 	for i := range 1900 {
 		values[fmt.Sprintf("key-%d", i)] = "v"
@@ -731,7 +728,6 @@ func TestPushTooLarge(t *testing.T) {
 		e.Create(e.Store(name, "main"))
 		refs = append(refs, v1alpha1.PushStoreRef{Kind: "FakeStore", Name: name})
 	}
-	e.Start()
 	e.Source("source", values)
 	e.Create(e.PushSecret("db", testenv.PushDeletes, func(ps *v1alpha1.PushSecret) {
 		ps.Spec.StoreRefs, ps.Spec.Data, ps.Spec.DataTo = refs, nil, []v1alpha1.PushDataTo{{}}
