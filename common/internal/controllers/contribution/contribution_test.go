@@ -77,6 +77,17 @@ func TestMixed(t *testing.T) {
 	})
 }
 
+// TestTwoModules shares a claiming and a contributing module.
+func TestTwoModules(t *testing.T) {
+	e := newModulesEnv(t, claims, helps)
+	claimMoves(t, e)
+	contributionFails(t, e)
+	contributionNew(t, e)
+	contributionPolicies(t, e)
+	partEdited(t, e)
+	partReplaced(t, e)
+}
+
 // both returns an object that takes one key from each of the two modules with stores.
 func (e *modulesEnv) both(name string, change ...func(*v1alpha1.ExternalSecret)) *v1alpha1.ExternalSecret {
 	return e.mixed(name, append([]func(*v1alpha1.ExternalSecret){func(es *v1alpha1.ExternalSecret) { es.Spec.DataFrom = nil }}, change...)...)
@@ -102,10 +113,10 @@ func (e *modulesEnv) wantBoth(name, value, other string) {
 	})
 }
 
-// TestContributionFails breaks the source of the contributing module. The condition is as if the claiming module had
+// contributionFails breaks the source of the contributing module. The condition is as if the claiming module had
 // failed. The Secret stays, and the object recovers without help.
-func TestContributionFails(t *testing.T) {
-	e := newModulesEnv(t, claims, helps)
+func contributionFails(t *testing.T, e *modulesEnv) {
+	t.Helper()
 	cases := map[string]struct {
 		reason, ready, wantMessage string
 		// fails breaks the source of the object, and returns a function that repairs it.
@@ -145,9 +156,9 @@ func TestContributionFails(t *testing.T) {
 	}
 }
 
-// TestContributionNew is TestContributionFails for objects that were never in sync.
-func TestContributionNew(t *testing.T) {
-	e := newModulesEnv(t, claims, helps)
+// contributionNew is contributionFails for objects that were never in sync.
+func contributionNew(t *testing.T, e *modulesEnv) {
+	t.Helper()
 	missing := &fakev1.OtherFakeStore{ObjectMeta: e.Meta("late"), Spec: fakev1.FakeStoreSpec{Backend: "other"}}
 	of := func(kind, name string) func(*v1alpha1.ExternalSecret) {
 		return func(es *v1alpha1.ExternalSecret) {
@@ -182,9 +193,9 @@ func TestContributionNew(t *testing.T) {
 	}
 }
 
-// TestContributionPolicies has objects of every policy with values of two modules.
-func TestContributionPolicies(t *testing.T) {
-	e := newModulesEnv(t, claims, helps)
+// contributionPolicies has objects of every policy with values of two modules.
+func contributionPolicies(t *testing.T, e *modulesEnv) {
+	t.Helper()
 	cases := map[string]struct {
 		reason string
 		change func(*v1alpha1.ExternalSecret)
@@ -282,47 +293,49 @@ func TestContributionPolicies(t *testing.T) {
 	}
 }
 
-// TestContributorNotRunning has three modules, each of which is missing once. The condition names the missing module
-// and the fix, and nothing is written. The object recovers once the module runs.
+// TestContributorNotRunning stops each of three modules once. The conditions of an object in sync and of a new one name the missing
+// module and the fix, and nothing is written. Both recover once the module runs.
 func TestContributorNotRunning(t *testing.T) {
-	t.Parallel()
 	hints := map[string]string{claims: "FakeStore", helps: "OtherFakeStore", generates: "FakeGenerator"}
-	for _, missing := range []string{claims, helps, generates} {
-		t.Run(missing, func(t *testing.T) {
-			e := newModulesEnv(t, slices.DeleteFunc(slices.Sorted(maps.Keys(hints)), func(m string) bool { return m == missing })...)
-			e.put("db", "one")
-			e.Create(e.mixed("db"))
-			c := e.WantReady("db", v1alpha1.ReasonProviderNotRunning)
+	modules := slices.Sorted(maps.Keys(hints))
+	e := newModulesEnv(t, modules...)
+	e.put("db", "one")
+	e.Create(e.mixed("db"))
+	e.wantSynced("db")
+	for i, missing := range modules {
+		before := e.Secret("db").ResourceVersion
+		e.end(missing)
+		created := fmt.Sprint("new-", i)
+		e.put(created, "one")
+		e.Create(e.mixed(created))
+		e.ask("db", missing)
+		for _, name := range []string{"db", created} {
+			c := e.WantReady(name, v1alpha1.ReasonProviderNotRunning)
 			if want := "no running module serves " + hints[missing] + ";"; !strings.HasPrefix(c.Message, want) {
-				t.Errorf("the message is %q, want %q", c.Message, want)
+				t.Errorf("the message of %s is %q, want %q", name, c.Message, want)
 			}
-			if e.Secret("db") != nil {
-				t.Error("there is a Secret, although half of its values are missing")
-			}
-			e.begin(missing)
-			e.wantSynced("db")
-			e.wantBoth("db", "one", "one")
-			// An object in sync keeps its Secret when the module stops.
-			before := e.Secret("db").ResourceVersion
-			e.end(missing)
-			e.ask("db", "1")
-			e.WantReady("db", v1alpha1.ReasonProviderNotRunning)
-			if is := e.Secret("db").ResourceVersion; is != before {
-				t.Error("the Secret was written, although a module is missing")
-			}
-			e.begin(missing)
-			e.wantSynced("db")
-		})
+		}
+		if e.Secret(created) != nil {
+			t.Error("there is a Secret, although half of its values are missing")
+		}
+		if is := e.Secret("db").ResourceVersion; is != before {
+			t.Error("the Secret was written, although a module is missing")
+		}
+		e.begin(missing)
+		for _, name := range []string{"db", created} {
+			e.wantSynced(name)
+			e.wantBoth(name, "one", "one")
+		}
 	}
 }
 
-// TestPartEdited has users edit and delete the part of read values.
-func TestPartEdited(t *testing.T) {
-	e := newModulesEnv(t, claims, helps)
-	e.put("db", "one")
-	e.Create(e.both("db"))
-	e.wantSynced("db")
-	key := types.NamespacedName{Namespace: e.NS, Name: reader(helps).PartName("ExternalSecret", "db")}
+// partEdited has users edit and delete the part of read values.
+func partEdited(t *testing.T, e *modulesEnv) {
+	t.Helper()
+	e.put("edited", "one")
+	e.Create(e.both("edited"))
+	e.wantSynced("edited")
+	key := types.NamespacedName{Namespace: e.NS, Name: reader(helps).PartName("ExternalSecret", "edited")}
 	cases := []struct {
 		reason string
 		edit   func(*corev1.Secret)
@@ -355,16 +368,16 @@ func TestPartEdited(t *testing.T) {
 			}
 			return ""
 		})
-		e.ask("db", fmt.Sprint(i))
-		e.wantSynced("db")
-		e.wantBoth("db", "one", "one")
+		e.ask("edited", fmt.Sprint(i))
+		e.wantSynced("edited")
+		e.wantBoth("edited", "one", "one")
 	}
-	e.other.Put("db", []byte("two")) // It is read again to restore the part.
+	e.other.Put("edited", []byte("two")) // It is read again to restore the part.
 	if err := e.API.Delete(e.Ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: e.NS, Name: key.Name}}); err != nil {
 		t.Fatal(err)
 	}
-	e.wantBoth("db", "one", "two")
-	e.wantSynced("db")
+	e.wantBoth("edited", "one", "two")
+	e.wantSynced("edited")
 }
 
 // TestPausedContributor pauses the operator of a module between an answer of the provider and the write of the part.
@@ -412,14 +425,14 @@ func TestPausedContributor(t *testing.T) {
 	}
 }
 
-// TestPartReplaced replaces the recorded part by a forged one with the same metadata and record, while its module is
+// partReplaced replaces the recorded part by a forged one with the same metadata and record, while its module is
 // stopped.
-func TestPartReplaced(t *testing.T) {
-	e := newModulesEnv(t, claims, helps)
-	e.put("db", "one")
-	e.Create(e.both("db"))
-	e.wantSynced("db")
-	key := types.NamespacedName{Namespace: e.NS, Name: reader(helps).PartName("ExternalSecret", "db")}
+func partReplaced(t *testing.T, e *modulesEnv) {
+	t.Helper()
+	e.put("replaced", "one")
+	e.Create(e.both("replaced"))
+	e.wantSynced("replaced")
+	key := types.NamespacedName{Namespace: e.NS, Name: reader(helps).PartName("ExternalSecret", "replaced")}
 	e.end(helps)
 	forged := &corev1.Secret{}
 	if err := e.API.Get(e.Ctx, key, forged); err != nil {
@@ -446,14 +459,14 @@ func TestPartReplaced(t *testing.T) {
 		if err := e.API.Get(e.Ctx, key, is); err != nil {
 			return err.Error()
 		}
-		if s := e.Get("db").Status.Parts; strings.Contains(fmt.Sprintf("%s", is.Data), "Zm9yZ2Vk") || len(s) != 1 || s[0].UID != is.UID {
+		if s := e.Get("replaced").Status.Parts; strings.Contains(fmt.Sprintf("%s", is.Data), "Zm9yZ2Vk") || len(s) != 1 || s[0].UID != is.UID {
 			return fmt.Sprintf("the part is the forged one, and the status records %v", s)
 		}
 		return ""
 	})
-	e.ask("db", "after")
-	e.wantSynced("db")
-	e.wantBoth("db", "one", "one")
+	e.ask("replaced", "after")
+	e.wantSynced("replaced")
+	e.wantBoth("replaced", "one", "one")
 }
 
 // TestPartForged creates Secrets that look like parts: none is read.
@@ -514,35 +527,33 @@ func TestPartForged(t *testing.T) {
 // TestUnusedPart removes the other module's sources from the spec: its part is deleted, whether that module runs or
 // not.
 func TestUnusedPart(t *testing.T) {
-	t.Parallel()
-	for _, runs := range []bool{true, false} {
-		t.Run(fmt.Sprint(runs), func(t *testing.T) {
-			e := newModulesEnv(t, claims, helps, generates)
-			e.put("db", "one")
-			e.Create(e.mixed("db"))
-			e.wantSynced("db")
-			if !runs {
-				e.end(helps)
-				e.end(generates)
+	e := newModulesEnv(t, claims, helps, generates)
+	for i, runs := range []bool{true, false} {
+		name := fmt.Sprint("db-", i)
+		e.put(name, "one")
+		e.Create(e.mixed(name))
+		e.wantSynced(name)
+		if !runs {
+			e.end(helps)
+			e.end(generates)
+		}
+		testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta(name)}, func(es *v1alpha1.ExternalSecret) {
+			es.Spec.Data, es.Spec.DataFrom = es.Spec.Data[:1], nil
+		})
+		e.wantSynced(name)
+		e.wantBoth(name, "one", "")
+		e.Eventually(func() string {
+			if es, n := e.Get(name), len(e.parts()); n > 0 || len(es.Status.Parts) > 0 {
+				return fmt.Sprintf("there are %d parts, and the status records %v", n, es.Status.Parts)
 			}
-			testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta("db")}, func(es *v1alpha1.ExternalSecret) {
-				es.Spec.Data, es.Spec.DataFrom = es.Spec.Data[:1], nil
-			})
-			e.wantSynced("db")
-			e.wantBoth("db", "one", "")
-			e.Eventually(func() string {
-				if es, n := e.Get("db"), len(e.parts()); n > 0 || len(es.Status.Parts) > 0 {
-					return fmt.Sprintf("there are %d parts, and the status records %v", n, es.Status.Parts)
-				}
-				return ""
-			})
+			return ""
 		})
 	}
 }
 
-// TestClaimMoves moves objects from one claiming module to the other and back, with values of both.
-func TestClaimMoves(t *testing.T) {
-	e := newModulesEnv(t, claims, helps)
+// claimMoves moves objects from one claiming module to the other and back, with values of both.
+func claimMoves(t *testing.T, e *modulesEnv) {
+	t.Helper()
 	for i := range 5 {
 		name := fmt.Sprint("es-", i)
 		e.Backend.Put(name, []byte("one"))
