@@ -40,16 +40,30 @@ func newGenEnv(t *testing.T, change ...func(*fakev1.FakeGenerator)) *genEnv {
 	return genEnvOf(testenv.NewIdle(t), change...)
 }
 
+// newServedEnv is newGenEnv for a test that neither stops the operator, nor advances its clock, nor refuses its requests: it has the
+// operator that serves all namespaces.
+func newServedEnv(t *testing.T, change ...func(*fakev1.FakeGenerator)) *genEnv {
+	t.Helper()
+	return idleGenEnv(testenv.NewServed(t), change...)
+}
+
 // genEnvOf is newGenEnv for an existing environment.
 func genEnvOf(e *testenv.Env, change ...func(*fakev1.FakeGenerator)) *genEnv {
 	e.Helper()
+	g := idleGenEnv(e, change...)
+	g.Config.Wrap(g.gate.Wrap)
+	g.Start(testenv.Ahead(&g.ahead))
+	return g
+}
+
+// idleGenEnv is genEnvOf without the operator.
+func idleGenEnv(e *testenv.Env, change ...func(*fakev1.FakeGenerator)) *genEnv {
+	e.Helper()
 	g := &genEnv{Env: e}
-	g.Backend = g.Server.Backend("gen",
+	g.Backend = g.BackendOf("gen",
 		fake.Clock(func() time.Time { return time.Now().Add(time.Duration(g.ahead.Load())) }),
 		fake.OnRevoke(g.checkRevoked))
-	g.Config.Wrap(g.gate.Wrap)
 	g.Create(g.generator("gen", change...))
-	g.Start(testenv.Ahead(&g.ahead))
 	return g
 }
 
@@ -74,7 +88,7 @@ func (g *genEnv) restart() {
 }
 
 func (g *genEnv) generator(name string, change ...func(*fakev1.FakeGenerator)) *fakev1.FakeGenerator {
-	o := &fakev1.FakeGenerator{ObjectMeta: g.Meta(name), Spec: fakev1.FakeGeneratorSpec{Backend: "gen", Prefix: "u"}}
+	o := &fakev1.FakeGenerator{ObjectMeta: g.Meta(name), Spec: fakev1.FakeGeneratorSpec{Backend: g.Store("", "gen").Spec.Backend, Prefix: "u"}}
 	for _, f := range change {
 		f(o)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/operator"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
@@ -209,8 +210,8 @@ func (g *genEnv) patchPart(patch string) {
 // TestCredentialInSharedSecretStaysLive shares a Secret with an object that owns one of the keys. The credential in the other key must stay live
 // as long as the Secret exists.
 func TestCredentialInSharedSecretStaysLive(t *testing.T) {
-	g := newGenEnv(t, leased)
-	g.Server.Backend("main").Put("db", []byte("x"))
+	g := newServedEnv(t, leased)
+	g.BackendOf("main").Put("db", []byte("x"))
 	shared := func(es *v1alpha1.ExternalSecret) {
 		es.Spec.Target.CreationPolicy, es.Spec.Target.Name = v1alpha1.CreateCreateOrMerge, "other"
 	}
@@ -232,8 +233,9 @@ func TestCredentialInSharedSecretStaysLive(t *testing.T) {
 // TestManyRotationsKeepRevocationDelay rotates so many objects at the same time that they wait for each other. Each former credential must
 // stay live for the revocation delay.
 func TestManyRotationsKeepRevocationDelay(t *testing.T) {
-	const objects = 60
-	g := newGenEnv(t, func(o *fakev1.FakeGenerator) { o.Spec.TTL, o.Spec.RevocationDelay = "10h", "1h" })
+	const objects = 6
+	e := testenv.NewIdle(t, func(f *operator.Flags) { f.Concurrency = 2 })
+	g := genEnvOf(e, func(o *fakev1.FakeGenerator) { o.Spec.TTL, o.Spec.RevocationDelay = "10h", "1h" })
 	for i := range objects {
 		g.Create(g.generated(fmt.Sprintf("db-%d", i)))
 	}
@@ -311,8 +313,8 @@ func TestPartWithForeignFinalizerWaits(t *testing.T) {
 
 // TestPushIfNotExistsKeeps requests new values while the store keeps its present ones under IfNotExists.
 func TestPushIfNotExistsKeeps(t *testing.T) {
-	g := newGenEnv(t, leased)
-	remote := g.Server.Backend("main")
+	g := newServedEnv(t, leased)
+	remote := g.BackendOf("main")
 	g.Create(g.generatedPush("db", func(ps *v1alpha1.PushSecret) { ps.Spec.UpdatePolicy = v1alpha1.UpdateIfNotExists }))
 	g.WantPushed("db", v1alpha1.ReasonSecretSynced)
 	first := string(must(remote.Value("db-db")))

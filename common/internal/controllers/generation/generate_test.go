@@ -41,7 +41,7 @@ func (g *genEnv) readiness(name string) metav1.Condition {
 // TestGenerated makes values for an object. It checks the Secret and the owners of the part, and that neither the status
 // nor the metadata of the part shows a value.
 func TestGenerated(t *testing.T) {
-	g := newGenEnv(t)
+	g := newServedEnv(t)
 	user := g.made("db")
 	if diff := cmp.Diff(map[string][]byte{"username": []byte(user), "password": []byte("secret of " + user)}, g.Secret("db").Data); diff != "" {
 		t.Errorf("the Secret: -want, +got:\n%s", diff)
@@ -254,7 +254,7 @@ func (g *genEnv) finite() {
 // TestKeepPrevious keeps the previous values together with the present ones, and removes them when keepPrevious is
 // unset.
 func TestKeepPrevious(t *testing.T) {
-	g := newGenEnv(t, func(o *fakev1.FakeGenerator) { leased(o); o.Spec.KeepPrevious = true })
+	g := newServedEnv(t, func(o *fakev1.FakeGenerator) { leased(o); o.Spec.KeepPrevious = true })
 	first := g.made("db")
 	want := func(why string, users ...string) {
 		t.Helper()
@@ -502,7 +502,7 @@ func TestNothingLeft(t *testing.T) {
 // TestPartDeleted deletes the part of an existing object. Its values must be replaced, and the Secret must always hold
 // valid values.
 func TestPartDeleted(t *testing.T) {
-	g := newGenEnv(t, leased)
+	g := newServedEnv(t, leased)
 	first := g.made("db")
 	g.wantDelivered("db")
 	p := g.parts()[0]
@@ -551,7 +551,7 @@ func TestPartWaitsForGenerator(t *testing.T) {
 
 // TestGeneratorGate checks that objects wait while their generator is not ready.
 func TestGeneratorGate(t *testing.T) {
-	g := newGenEnv(t, func(o *fakev1.FakeGenerator) {
+	g := newServedEnv(t, func(o *fakev1.FakeGenerator) {
 		o.Spec.Auth = &fakev1.FakeAuth{SecretRef: v1alpha1.SecretKeySelector{Name: "credentials", Key: "password"}}
 	})
 	g.Backend.SetPassword("right")
@@ -568,7 +568,7 @@ func TestGeneratorGate(t *testing.T) {
 
 // TestGenerateFails checks that errors of a generator are reported and retried.
 func TestGenerateFails(t *testing.T) {
-	g := newGenEnv(t, leased)
+	g := newServedEnv(t, leased)
 	remove := g.Backend.Inject(fake.Fault{Call: fake.CallGenerate, Err: errDenied})
 	g.Create(g.generated("db"))
 	g.Eventually(func() string {

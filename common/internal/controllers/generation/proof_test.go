@@ -62,7 +62,7 @@ func each(change func(e *handoff.Entry)) func(rec *handoff.Record) {
 
 // TestForgedRecord edits records of parts, as a tenant can, so that they name the credential of "other".
 func TestForgedRecord(t *testing.T) {
-	g := newGenEnv(t, leased)
+	g := newServedEnv(t, leased)
 	g.Create(g.generator("stronger", leased))
 	targeted := g.made("other")
 	g.wantDelivered("other")

@@ -81,8 +81,8 @@ func TestPushGenerated(t *testing.T) {
 
 // TestPushGeneratedIfNotExists uses the store as the source of truth: existing values win over generated ones.
 func TestPushGeneratedIfNotExists(t *testing.T) {
-	g := newGenEnv(t)
-	remote := g.Server.Backend("main")
+	g := newServedEnv(t)
+	remote := g.BackendOf("main")
 	once := func(ps *v1alpha1.PushSecret) { ps.Spec.UpdatePolicy = v1alpha1.UpdateIfNotExists }
 	g.Create(g.generatedPush("db", once))
 	g.WantPushed("db", v1alpha1.ReasonSecretSynced)
@@ -106,18 +106,18 @@ func must(b []byte, ok bool) []byte {
 
 // TestPushGeneratedTemplate pushes the output of a template with generated values.
 func TestPushGeneratedTemplate(t *testing.T) {
-	g := newGenEnv(t)
+	g := newServedEnv(t)
 	g.Create(g.generatedPush("db", func(ps *v1alpha1.PushSecret) {
 		ps.Spec.Template = &v1alpha1.Template{Data: map[string]string{"url": "db://{{ .username }}@db"}}
 		ps.Spec.Data = []v1alpha1.PushData{testenv.PushData("url", "db", "")}
 	}))
 	g.WantPushed("db", v1alpha1.ReasonSecretSynced)
-	g.WantRemote(g.Server.Backend("main"), "db", "db://u000001@db")
+	g.WantRemote(g.BackendOf("main"), "db", "db://u000001@db")
 }
 
 // TestPushGenerateFails checks that the status reports why nothing is pushed, also for a generator that is named as a store.
 func TestPushGenerateFails(t *testing.T) {
-	g := newGenEnv(t)
+	g := newServedEnv(t)
 	remove := g.Backend.Inject(fake.Fault{Call: fake.CallGenerate, Err: errDenied})
 	g.Create(g.generatedPush("db"))
 	if m := g.WantPushed("db", v1alpha1.ReasonSecretSyncedError); !strings.HasPrefix(m, `Denied: FakeGenerator "gen": `) {
@@ -235,7 +235,7 @@ func TestStaleCaches(t *testing.T) {
 
 // TestPushDryRunGeneratesNothing makes a dry run with a generator. It must make no values, and compare those that exist.
 func TestPushDryRunGeneratesNothing(t *testing.T) {
-	g := newGenEnv(t, leased)
+	g := newServedEnv(t, leased)
 	dryRun := func(on bool) {
 		testenv.Update(g.Client, g.GetPush("db"), func(ps *v1alpha1.PushSecret) { ps.Spec.DryRun = on })
 	}
