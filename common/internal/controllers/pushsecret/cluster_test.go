@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
@@ -196,6 +196,14 @@ func TestRepairedCredentialWakes(t *testing.T) {
 	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{ScopeSpec: own}, testenv.WithClusterAuth(""))
 	e.Backend.SetPassword("right")
 	e.Backend.Put("db", []byte("one"))
+	// After this error, an object that nothing wakes waits for longer than the test does.
+	denied := provider.NewError(provider.Denied, "wrong password")
+	denied.RetryAfter = provider.MaxRetryAfter
+	calls := []fake.Call{fake.CallGetBatch, fake.CallObserve, fake.CallGenerate}
+	var repairs []func()
+	for _, call := range calls {
+		repairs = append(repairs, e.Backend.Inject(fake.Fault{Call: call, Err: denied}))
+	}
 	auth := &fakev1.FakeAuth{SecretRef: v1alpha1.SecretKeySelector{Name: "credentials", Key: "password"}}
 	e.Create(&fakev1.ClusterFakeGenerator{ObjectMeta: metav1.ObjectMeta{Name: e.Name}, Spec: fakev1.ClusterFakeGeneratorSpec{
 		FakeGeneratorSpec: fakev1.FakeGeneratorSpec{Backend: e.Name, Auth: auth}, ScopeSpec: own,
@@ -209,24 +217,19 @@ func TestRepairedCredentialWakes(t *testing.T) {
 	shop.Create(&v1alpha1.ExternalSecret{ObjectMeta: shop.Meta("generated"), Spec: v1alpha1.ExternalSecretSpec{
 		DataFrom: []v1alpha1.DataFromEntry{{SourceRef: &v1alpha1.SourceRef{GeneratorRef: &v1alpha1.StoreRef{Kind: "ClusterFakeGenerator", Name: e.Name}}}},
 	}})
-	calls := []fake.Call{fake.CallGetBatch, fake.CallObserve, fake.CallGenerate}
-	// After the fifth failure each object waits for at least eight seconds.
-	shop.Eventually(func() string {
-		for _, call := range calls {
-			if n := e.Backend.Count(call); n < 5 {
-				return fmt.Sprintf("%d calls of %s", n, call)
-			}
+	for _, call := range calls {
+		if err := e.Backend.Wait(e.Ctx, 1, call); err != nil {
+			t.Fatal(err)
 		}
-		return ""
-	})
-	start := time.Now()
+	}
+	shop.WantReady("db", v1alpha1.ReasonSecretSyncedError)
+	shop.WantPushed("db", v1alpha1.ReasonSecretSyncedError)
+	shop.WantReady("generated", v1alpha1.ReasonSecretSyncedError)
+	for _, repair := range repairs {
+		repair()
+	}
 	testenv.Update(e.Client, credentials, func(s *corev1.Secret) { s.Data["password"] = []byte("right") })
 	shop.WantReady("db", v1alpha1.ReasonSecretSynced)
 	shop.WantPushed("db", v1alpha1.ReasonSecretSynced)
 	shop.WantReady("generated", v1alpha1.ReasonSecretSynced)
-	took := time.Since(start)
-	t.Logf("objects of every Kind were in sync after %s", took)
-	if took > 5*time.Second {
-		t.Errorf("objects of every Kind were in sync %s after the credentials had been corrected", took)
-	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
-	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
@@ -76,115 +75,9 @@ func TestPushHandOver(t *testing.T) {
 }
 
 // TestPushOwn takes over a remote secret of another tool, one step at a time: Own marks it, so it is deleted with the object.
-func TestPushOwn(t *testing.T) {
-	e := testenv.NewServed(t)
-	e.Source("source", map[string]string{"password": "one"})
-	e.Backend.Put("db", []byte("one"))
-	e.Create(e.PushSecret("db", testenv.PushDeletes, func(ps *v1alpha1.PushSecret) {
-		ps.Spec.Data = []v1alpha1.PushData{testenv.PushData("password", "db", "")}
-	}))
-	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
-	version, ps := e.Backend.Versions("db"), e.GetPush("db")
-	steps := []struct {
-		reason string
-		policy v1alpha1.PushAdoptionPolicy
-		marked bool
-	}{
-		{"Adopt marks nothing", v1alpha1.AdoptionAdopt, false},
-		{"Own marks the secret", v1alpha1.AdoptionOwn, true},
-		{"the secret keeps the mark", v1alpha1.AdoptionAdopt, true},
-	}
-	for _, step := range steps {
-		setDryRun(e, "db", false, func(ps *v1alpha1.PushSecret) { ps.Spec.AdoptionPolicy = step.policy })
-		e.WantPushed("db", v1alpha1.ReasonSecretSynced)
-		ps = e.GetPush("db")
-		if marked, entries := e.Backend.Mark("db") == string(ps.UID), ps.Status.Stores[0].Entries; marked != step.marked || len(entries) != 1 || entries[0].Created != step.marked {
-			t.Errorf("%s: has the mark: %v, entries %+v", step.reason, marked, entries)
-		}
-	}
-	if diff := cmp.Diff(version, e.Backend.Versions("db")); diff != "" {
-		t.Errorf("the value was written again: versions: -before, +after:\n%s", diff)
-	}
-	e.Delete(ps)
-	wantPushDeleted(e, "db")
-	if got := testenv.Remote(e.Backend, "db"); got != "" {
-		t.Errorf("after the object, the secret still is %q", got)
-	}
-}
-
 // TestPushTakeOver lets several objects push to the same remote secrets, and deletes the objects one after another. A
 // secret that the first one created is deleted with the last object that uses it. Secrets of other writers stay.
-func TestPushTakeOver(t *testing.T) {
-	e := testenv.NewServed(t)
-	e.Create(e.Store("twin", "main", func(s *fakev1.FakeStore) { s.Spec.ValidationInterval = "2h" }))
-	e.Source("source", map[string]string{"password": "one"})
-	e.Backend.Put("theirs", []byte(`{"a":"one"}`))
-	pushes := func(data ...v1alpha1.PushData) func(*v1alpha1.PushSecret) {
-		return func(ps *v1alpha1.PushSecret) { ps.Spec.Data, ps.Spec.RefreshInterval = data, "0" }
-	}
-	to := func(key, property string) v1alpha1.PushData { return testenv.PushData("password", key, property) }
-	// The second object pushes through another store, and the third is deleted as soon as the second is deleted.
-	objects := []*v1alpha1.PushSecret{
-		e.PushSecret("first", testenv.PushDeletes, pushes(to("whole", ""), to("object", "a"), to("joint", "a"), to("theirs", "a"))),
-		e.PushSecret("second", testenv.PushDeletes, pushes(to("whole", ""), to("object", "a"), to("joint", "b"), to("theirs", "a")), func(ps *v1alpha1.PushSecret) {
-			ps.Spec.StoreRefs[0].Name = "twin"
-		}),
-		e.PushSecret("third", testenv.PushDeletes, pushes(to("whole", ""), to("object", "a"))),
-	}
-	for _, ps := range objects {
-		e.Create(ps)
-		e.WantPushed(ps.Name, v1alpha1.ReasonSecretSynced)
-	}
-	left := func() map[string]string {
-		got := map[string]string{}
-		for _, key := range []string{"whole", "object", "joint", "theirs"} {
-			got[key] = testenv.Remote(e.Backend, key)
-		}
-		return got
-	}
-	const theirs = `{"a":"one"}`
-	after := []map[string]string{
-		{"whole": "one", "object": `{"a":"one"}`, "joint": `{"b":"one"}`, "theirs": theirs},
-		{"whole": "one", "object": `{"a":"one"}`, "joint": "", "theirs": theirs},
-		{"whole": "", "object": "", "joint": "", "theirs": theirs},
-	}
-	for i, ps := range objects {
-		if err := e.API.Delete(e.Ctx, ps); err != nil {
-			t.Fatal(err)
-		}
-		wantPushDeleted(e, ps.Name)
-		if diff := cmp.Diff(after[i], left()); diff != "" {
-			t.Errorf("what is left after the %s object: -want, +got:\n%s", ps.Name, diff)
-		}
-	}
-}
-
 // TestPushTakeOverAtOnce deletes objects that share remote secrets, all at the same time.
-func TestPushTakeOverAtOnce(t *testing.T) {
-	e := testenv.NewServed(t)
-	e.Source("source", map[string]string{"password": "one"})
-	names := []string{"a", "b", "c", "d"}
-	for _, name := range names {
-		e.Create(e.PushSecret(name, testenv.PushDeletes, func(ps *v1alpha1.PushSecret) {
-			ps.Spec.Data = []v1alpha1.PushData{testenv.PushData("password", "whole", ""), testenv.PushData("password", "object", "a")}
-		}))
-		e.WantPushed(name, v1alpha1.ReasonSecretSynced)
-	}
-	for _, name := range names {
-		if err := e.API.Delete(e.Ctx, e.GetPush(name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, name := range names {
-		wantPushDeleted(e, name)
-	}
-	for _, key := range []string{"whole", "object"} {
-		if got := testenv.Remote(e.Backend, key); got != "" {
-			t.Errorf("%s is left: %s", key, got)
-		}
-	}
-}
-
 // spelledOtherwise creates an object whose status records a push to a remote secret of the object "old", with the key
 // spelled differently. This happens at AWS if one store has a prefix and the other names the ARN.
 func spelledOtherwise(e *testenv.Env, key string) {
@@ -212,25 +105,6 @@ func spelledOtherwise(e *testenv.Env, key string) {
 
 // TestPushOldValue blocks a push in a write while the Secret changes and another process, the new leader, pushes the
 // new value. The old value must never be written.
-func TestPushOldValue(t *testing.T) {
-	e := testenv.NewServed(t)
-	e.Backend.Put("db", []byte("zero"))
-	e.Source("source", map[string]string{"password": "one"})
-	resume := e.Backend.Inject(fake.Fault{Call: fake.CallUpdate, Hang: true})
-	e.Create(e.PushSecret("db"))
-	if err := e.Backend.Wait(e.Ctx, 1, fake.CallUpdate); err != nil {
-		t.Fatal(err)
-	}
-	e.Source("source", map[string]string{"password": "two"})
-	e.Backend.Put("db", []byte("two"))
-	resume()
-	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
-	e.WantRemote(e.Backend, "db", "two")
-	if v := e.Backend.Versions("db"); len(v) != 2 {
-		t.Errorf("versions %v, want the two that others wrote", v)
-	}
-}
-
 // TestPushDeletedStatus deletes an object that has a finalizer of another controller. The status must report that
 // everything is removed.
 func TestPushDeletedStatus(t *testing.T) {

@@ -17,34 +17,6 @@ import (
 
 // TestPushRemade lets another tool delete a remote secret and create it again with equal values. The object that pushed a
 // property of it is deleted after it has compared the secret. The secret of the other tool must stay as it is.
-func TestPushRemade(t *testing.T) {
-	e := testenv.NewServed(t)
-	e.Source("source", map[string]string{"password": "one"})
-	e.Create(e.PushSecret("db", testenv.PushDeletes, func(ps *v1alpha1.PushSecret) {
-		ps.Spec.Data = []v1alpha1.PushData{testenv.PushData("password", "db", "p")}
-	}))
-	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
-	const theirs = `{"p":"one"}`
-	e.Backend.Delete("db")
-	e.Backend.Put("db", []byte(theirs))
-	ps := e.GetPush("db")
-	id := ps.Status.Stores[0].Entries[0].ID
-	setDryRun(e, "db", false, func(ps *v1alpha1.PushSecret) {
-		ps.Annotations = map[string]string{v1alpha1.RefreshRequestAnnotation: "now"}
-	})
-	e.Eventually(func() string {
-		if entries := e.GetPush("db").Status.Stores[0].Entries; len(entries) != 1 || entries[0].ID == id || entries[0].Created {
-			return fmt.Sprintf("the status does not record that the secret is another one: %+v", entries)
-		}
-		return ""
-	})
-	e.Delete(e.GetPush("db"))
-	wantPushDeleted(e, "db")
-	if got := testenv.Remote(e.Backend, "db"); got != theirs {
-		t.Errorf("the secret of the other tool is %q", got)
-	}
-}
-
 // TestPushHostileSpecs deletes an object next to objects of another namespace whose keys are patterns for anything. They have
 // pushed nothing, so they hold up nothing for longer than some seconds, and take nothing over.
 func TestPushHostileSpecs(t *testing.T) {
