@@ -12,6 +12,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
@@ -105,6 +106,27 @@ func spelledOtherwise(e *testenv.Env, key string) {
 
 // TestPushOldValue blocks a push in a write while the Secret changes and another process, the new leader, pushes the
 // new value. The old value must never be written.
+// TestPushOldValue blocks a push in a write while the Secret changes and another process, the new leader, pushes the
+// new value. The old value must never be written.
+func TestPushOldValue(t *testing.T) {
+	e := testenv.NewServed(t)
+	e.Backend.Put("db", []byte("zero"))
+	e.Source("source", map[string]string{"password": "one"})
+	resume := e.Backend.Inject(fake.Fault{Call: fake.CallUpdate, Hang: true})
+	e.Create(e.PushSecret("db"))
+	if err := e.Backend.Wait(e.Ctx, 1, fake.CallUpdate); err != nil {
+		t.Fatal(err)
+	}
+	e.Source("source", map[string]string{"password": "two"})
+	e.Backend.Put("db", []byte("two"))
+	resume()
+	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
+	e.WantRemote(e.Backend, "db", "two")
+	if v := e.Backend.Versions("db"); len(v) != 2 {
+		t.Errorf("versions %v, want the two that others wrote", v)
+	}
+}
+
 // TestPushDeletedStatus deletes an object that has a finalizer of another controller. The status must report that
 // everything is removed.
 func TestPushDeletedStatus(t *testing.T) {
