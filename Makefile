@@ -18,7 +18,8 @@ ARCHS ?= amd64 arm64
 # Tests and binaries have the same compiler settings, so that they share compiled packages.
 export GOFLAGS += -trimpath
 export CGO_ENABLED := 0
-GO_TEST = go test $(GO_TEST_FLAGS)
+# Garbage is collected less often than by default, which saves a fourth of the time of tests and their servers.
+GO_TEST = GOGC=400 go test $(GO_TEST_FLAGS)
 # The race detector needs a C compiler.
 GO_RACE = env CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS)
 # More tests run at the same time than there are cores, because most of them wait for servers. TAGS=long adds long tests.

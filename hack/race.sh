@@ -24,7 +24,7 @@ done
 # One scenario of each controller: externalsecret, contributions, generated values, pushsecret, fanout, stores, presence;
 # and the unit tests of the same packages, without simulations, which take one step at a time.
 echo "== common, on a control plane"
-scenarios='TestSync|TestHangingStores|TestMixed|TestClaimMoves|TestRotation|TestNothingLeft|TestPush|TestPushFailover|TestGate|TestSharedDuties|TestProviderNotRunning|TestClusterExternalSecret|TestClusterPushSecret|TestFanOutOtherWriters'
+scenarios='TestSync|TestHangingStores|TestMixed|TestTwoModules|TestRotation|TestNothingLeft|TestPush|TestPushFailover|TestGate|TestSharedDuties|TestProviderNotRunning|TestClusterExternalSecret|TestClusterPushSecret|TestFanOutOtherWriters'
 units=$(go -C common list -f '{{range .TestGoFiles}}{{$.Dir}}/{{.}} {{end}}' ./operator ./internal/controllers/... |
 	xargs grep -hoE '^func Test\w+' | cut -d ' ' -f 2 | grep -vE '^Test(Interleavings|FindsFaults|Modules|Renames)$' | paste -sd '|')
 (cd common && $RACE -run "^($scenarios|$units)$" ./operator ./internal/controllers/...) || failed=1

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"sync"
 	"testing"
 
@@ -80,7 +79,6 @@ func Shared(t *testing.T) *Plane {
 
 // Main is the body of a TestMain. It runs the tests of a package, and stops the shared control planes.
 func Main(m controlplane.Runner) {
-	debug.SetGCPercent(300)        // Simulations and API clients spend a quarter of their time on garbage otherwise.
 	ctrl.SetLogger(logr.Discard()) // This must precede tests that start planes at the same time.
 	code := m.Run()
 	var errs []error
