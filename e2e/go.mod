@@ -17,7 +17,6 @@ require (
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
 	github.com/prometheus/prometheus v0.312.0
 	github.com/yuin/gopher-lua v1.1.2
-	google.golang.org/grpc v1.83.2
 	helm.sh/helm/v4 v4.3.0
 	k8s.io/api v0.37.0
 	k8s.io/apiextensions-apiserver v0.37.0
@@ -32,6 +31,7 @@ require (
 require (
 	cloud.google.com/go/pubsub/v2 v2.7.0 // indirect
 	github.com/robfig/cron/v3 v3.0.1 // indirect
+	google.golang.org/grpc v1.83.2 // indirect
 )
 
 require (

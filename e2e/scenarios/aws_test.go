@@ -1,18 +1,13 @@
 package scenarios
 
 import (
-	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/e2e/stack"
 	awsv1 "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 	awsmanifests "github.com/direct-secrets/direct-secrets/provider-aws/manifests"
@@ -187,80 +182,5 @@ func TestFaults(t *testing.T) {
 				t.Errorf("deletionPolicy Retain: the Secret changed: -before, +now:\n%s", diff)
 			}
 		})
-	}
-}
-
-// TestNoLeak searches for values of secrets in all output of the operator.
-func TestNoLeak(t *testing.T) {
-	t.Parallel()
-	ns := namespace(t, "leak")
-	canaries := []string{"canary-plain-4711", "canary-json-4712", "canary-wrong-4713"}
-	shared.AWS.Put("leak/plain", []byte(canaries[0]))
-	shared.AWS.Put("leak/json", fmt.Appendf(nil, `{"password":%q}`, canaries[1]))
-	shared.AWS.Put("leak/wrong", fmt.Appendf(nil, `{"password":%q`, canaries[2]))
-	p := start(t, ns)
-	must(t, shared.Admin.Create(t.Context(), pair(ns, "good", "leak/plain", "leak/json")))
-	wantValue(t, ns, "good", "a", canaries[0])
-	broken := pair(ns, "broken", "leak/plain", "leak/wrong")
-	broken.Spec.Data[0].RemoteRef.Property = "nothing"
-	broken.Spec.Data[1].RemoteRef.Property = "password"
-	must(t, shared.Admin.Create(t.Context(), broken))
-	wantReady(t, ns, "broken", v1alpha1.ReasonSecretSyncedError)
-	shared.AWS.Inject(emulator.Fault{Key: "leak/json", Body: emulator.BodyTruncated})
-	refresh(t, ns, "good", "1")
-	wantReady(t, ns, "good", v1alpha1.ReasonSecretSyncedError)
-
-	metrics, err := p.Metrics()
-	must(t, err)
-	shown := map[string]string{"log": p.Log(), "metrics": metrics}
-	var objects v1alpha1.ExternalSecretList
-	must(t, shared.Admin.List(t.Context(), &objects, client.InNamespace(ns)))
-	shown["ExternalSecrets"] = fmt.Sprintf("%+v", objects)
-	eventually(t, func() string {
-		var events eventsv1.EventList
-		must(t, shared.Admin.List(t.Context(), &events, client.InNamespace(ns)))
-		shown["events"] = fmt.Sprintf("%+v", events)
-		if len(events.Items) < 2 {
-			return "events of two failures"
-		}
-		return ""
-	})
-	for _, s := range []string{"good"} {
-		secret := getSecret(t, ns, s)
-		shown["metadata of Secret "+s] = fmt.Sprintf("%+v", secret.ObjectMeta)
-	}
-	for where, text := range shown {
-		for _, c := range canaries {
-			if strings.Contains(text, c) {
-				t.Errorf("%s shows the value %s", where, c)
-			}
-		}
-		if text == "" {
-			t.Errorf("%s is empty, so it proves nothing", where)
-		}
-	}
-}
-
-// TestPermissions checks that no request of the process is forbidden, with only the permissions of its
-// ServiceAccount.
-func TestPermissions(t *testing.T) {
-	since := time.Now()
-	ns := namespace(t, "permissions")
-	shared.AWS.Put("permissions/a", []byte("x"))
-	p, err := shared.StartModule(t.Context(), stack.ProviderAWS)
-	must(t, err)
-	must(t, shared.Admin.Create(t.Context(), pair(ns, "es", "permissions/a", "permissions/a")))
-	wantReady(t, ns, "es", v1alpha1.ReasonSecretSynced)
-	s := getSecret(t, ns, "es")
-	s.Data["a"] = []byte("changed")
-	must(t, shared.Admin.Update(t.Context(), s))
-	wantValue(t, ns, "es", "a", "x")
-	must(t, p.Stop())
-	log, err := shared.ReadAuditLog(since)
-	must(t, err)
-	for _, e := range log {
-		if e.ResponseStatus.Code == 403 && strings.HasPrefix(e.UserAgent, "direct-secrets/") {
-			t.Errorf("forbidden: %s %s.%s %s", e.Verb, e.ObjectRef.Resource, e.ObjectRef.APIGroup, e.ObjectRef.Subresource)
-		}
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
@@ -132,48 +131,4 @@ func (c *cutover) pushOne(namespaces int) {
 		}
 		return ""
 	})
-}
-
-// TestCutOverClusterExternalSecret moves a ClusterExternalSecret, removes that of External Secrets Operator, and gives it back.
-func TestCutOverClusterExternalSecret(t *testing.T) {
-	t.Parallel()
-	const namespaces = 5
-	c := startCutover(t, namespaces, 0)
-	c.shareInAll(namespaces)
-	c.watch()
-	if out, code := c.migrate(0, "--execute", "-n", "team-00"); code != 2 {
-		t.Errorf("with a namespace: exit code %d: %s", code, out)
-	}
-	for i := range 5 {
-		after := time.Duration(i+1) * 400 * time.Millisecond
-		out, code := c.migrate(after, "--execute", "-A")
-		t.Logf("killed after %s: exit code %d: %s", after, code, out)
-	}
-	c.wantOutput("\n1 moved, 0 reverted, 0 left, 0 failed\n", "--execute", "-A")
-	c.eventually("of direct-secrets", heldByUs)
-	c.unbroken()
-	c.wantOutput("\n1 moved, 0 reverted, 0 left, 0 failed\n", "--execute", "-A", "--remove")
-	eventually(t, func() string {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(esoExternalSecret.GroupVersion().WithKind("ExternalSecretList"))
-		must(t, c.stack.Admin.List(t.Context(), list))
-		if n := len(list.Items); n > 0 {
-			return fmt.Sprintf("%d ExternalSecrets of External Secrets Operator are left", n)
-		}
-		return ""
-	})
-	c.eventually("of direct-secrets", heldByUs)
-	for i := range 3 {
-		after := time.Duration(i+1) * 300 * time.Millisecond
-		out, code := c.migrate(after, "--revert", "-A")
-		t.Logf("killed after %s: exit code %d: %s", after, code, out)
-	}
-	c.migrate(0, "--revert", "-A")
-	c.eventually("of External Secrets Operator", heldByESO)
-	c.unbroken()
-	left := &v1alpha1.ClusterExternalSecretList{}
-	must(t, c.stack.Admin.List(t.Context(), left))
-	if len(left.Items) > 0 {
-		t.Errorf("%d ClusterExternalSecrets of direct-secrets are left", len(left.Items))
-	}
 }

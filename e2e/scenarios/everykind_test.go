@@ -28,6 +28,9 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
+// vaultMount is the KV engine that the scenarios read.
+const vaultMount = "secret"
+
 // kinds maps the names in testdata/everykind.yaml to the Kinds of stores and generators.
 var kinds = map[string]string{
 	"sm": "AWSSecretsManager", "ssm": "AWSParameterStore", "kv": "VaultKV", "gcp": "GCPSecretManager",

@@ -1,17 +1,11 @@
 package scenarios
 
 import (
-	"bytes"
 	"fmt"
-	"maps"
-	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -57,10 +51,6 @@ func salted(es *v1alpha1.ExternalSecretSpec) {
 	shaped(es)
 	es.Target.Template.Data["salt"] = "{{ randAlphaNum 16 }} {{ uuidv4 }}"
 }
-
-func orphan(es *v1alpha1.ExternalSecretSpec)     { es.Target.CreationPolicy = v1alpha1.CreateOrphan }
-func leftBehind(es *v1alpha1.ExternalSecretSpec) { es.Target.CleanupPolicy = v1alpha1.CleanupNever }
-func often(es *v1alpha1.ExternalSecretSpec)      { es.RefreshInterval = "1s" }
 
 func partName(name string) string { return generatedPasswords.PartName("ExternalSecret", name) }
 
@@ -110,73 +100,13 @@ func waitUntilHandled(t *testing.T, ns string, names ...string) {
 	}
 }
 
-// contents returns the sequence of contents that a Secret has had, under all keys or under some.
-func (h *history) contents(secret string, keys ...string) []map[string]string {
-	var all []map[string]string
-	for _, v := range h.of(secret) {
-		if v.Deleted {
-			continue
-		}
-		data := maps.Clone(v.Data)
-		maps.DeleteFunc(data, func(k, _ string) bool { return len(keys) > 0 && !slices.Contains(keys, k) })
-		all = append(all, data)
-	}
-	return slices.CompactFunc(all, maps.Equal)
-}
-
 // valuesOf returns the passwords in the data of a part, if there are any.
 func valuesOf(data map[string]string) inspect.Generated {
 	v, _ := inspect.GeneratedValues(map[string][]byte{inspect.GeneratorID(pw): []byte(data[inspect.GeneratorID(pw)])}, inspect.GeneratorID(pw))
 	return v
 }
 
-// checkHistory ends the history of a namespace and checks it. Each part has had one password more than there were
-// rotations. Each Secret has had the same passwords in the same order, and no other contents.
-func (h *history) checkHistory(t *testing.T, ns string, rotations int, names ...string) {
-	t.Helper()
-	must(t, shared.Admin.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "end"}}))
-	must(t, h.until(t.Context(), "end", "is recorded", func(v version) bool { return v.UID != "" }))
-	for _, name := range names {
-		var kept, held []string
-		for _, data := range h.contents(partName(name), inspect.GeneratorID(pw)) {
-			kept = append(kept, string(valuesOf(data).Current["password"]))
-		}
-		for _, data := range h.contents(name) {
-			held = append(held, data["password"])
-		}
-		if len(kept) != 1+rotations {
-			t.Errorf("%s: the part held %d different contents, want %d", name, len(kept), 1+rotations)
-		}
-		if diff := cmp.Diff(kept, held); diff != "" {
-			t.Errorf("%s: what the Secret held is not what the part held: -part, +Secret:\n%s", name, diff)
-		}
-	}
-}
+// generatedPasswords is generator-password in its role as a contributor to other modules' objects.
+var generatedPasswords = inspect.Contributor{Group: passwordv1.Group, Purpose: v1alpha1.PartGenerated}
 
-// among reports whether a request is one of those of the case, for the object with a name.
-type among func(r *http.Request, body []byte, ns, name string) bool
-
-var (
-	partPost = among(func(r *http.Request, body []byte, ns, name string) bool {
-		return r.Method == http.MethodPost && r.URL.Path == "/api/v1/namespaces/"+ns+"/secrets" && bytes.Contains(body, []byte(partName(name)))
-	})
-	partPatch = among(func(r *http.Request, body []byte, ns, name string) bool {
-		return r.Method == http.MethodPatch && r.URL.Path == "/api/v1/namespaces/"+ns+"/secrets/"+partName(name) && bytes.Contains(body, []byte(`"data":`))
-	})
-	targetPost = among(func(r *http.Request, _ []byte, ns, name string) bool {
-		return r.Method == http.MethodPost && r.URL.Path == "/api/v1/namespaces/"+ns+"/secrets" && r.URL.Query().Get("fieldManager") == v1alpha1.FieldManagerPrefix+name
-	})
-	targetPatch = among(func(r *http.Request, _ []byte, ns, name string) bool {
-		return r.Method == http.MethodPatch && r.URL.Path == "/api/v1/namespaces/"+ns+"/secrets/"+name
-	})
-	partRecord = among(func(r *http.Request, _ []byte, ns, name string) bool {
-		return statusPatch(r, ns, name) && strings.HasPrefix(r.URL.Query().Get("fieldManager"), "direct-secrets-part:")
-	})
-	statusRecord = among(func(r *http.Request, _ []byte, ns, name string) bool {
-		return statusPatch(r, ns, name) && !strings.HasPrefix(r.URL.Query().Get("fieldManager"), "direct-secrets-part:")
-	})
-)
-
-func statusPatch(r *http.Request, ns, name string) bool {
-	return r.Method == http.MethodPatch && r.URL.Path == "/apis/"+v1alpha1.GroupVersion.String()+"/namespaces/"+ns+"/externalsecrets/"+name+"/status"
-}
+type specChange func(*v1alpha1.ExternalSecretSpec)

@@ -1,3 +1,5 @@
+//go:build long
+
 package scenarios
 
 import (
@@ -16,15 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/inspect"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 	passwordv1 "github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
 	vaultv1 "github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
-
-// vaultMount is the KV engine that the scenarios read.
-const vaultMount = "secret"
 
 // startVault starts a Vault for the test, and returns a token that can read the engine.
 func startVault(t *testing.T) (*vaulttest.Server, string) {
@@ -129,8 +127,6 @@ const (
 	shapedKey, literalKey         = "all", "joined"
 )
 
-type specChange func(*v1alpha1.ExternalSecretSpec)
-
 // object returns an object with values from all three modules, whose remote secrets have its name.
 func (m *mix) object(name string, change ...specChange) *v1alpha1.ExternalSecret {
 	es := generated(m.ns, name)
@@ -187,16 +183,6 @@ func (m *mix) refresh(name string) {
 	refresh(m.t, m.ns, name, fmt.Sprint(m.requests))
 }
 
-// ready returns what is missing until an object is in sync with its spec and with the requested refresh.
-func ready(es *v1alpha1.ExternalSecret) string {
-	c := meta.FindStatusCondition(es.Status.Conditions, v1alpha1.ConditionReady)
-	if c == nil || c.Status != metav1.ConditionTrue || es.Status.ObservedGeneration != es.Generation ||
-		es.Status.ObservedRefreshRequest != es.Annotations[v1alpha1.RefreshRequestAnnotation] {
-		return fmt.Sprintf("ExternalSecret %s of generation %d is out of sync: %+v, %+v", es.Name, es.Generation, c, es.Status)
-	}
-	return ""
-}
-
 // half returns which of the three values a Secret lacks, or how they do not match.
 func half(data map[string]string) string {
 	aws, vault, password := data[awsKey], data[vaultKey], data[passwordKey]
@@ -246,25 +232,6 @@ func (m *mix) wantFailed(name, reason string, contains ...string) {
 	})
 }
 
-// generatedPasswords and vaultReader are operators in their role as contributors to other modules' objects.
-var (
-	generatedPasswords = inspect.Contributor{Group: passwordv1.Group, Purpose: v1alpha1.PartGenerated}
-	vaultReader        = inspect.Contributor{Group: vaultv1.Group, Purpose: v1alpha1.PartRead}
-)
-
-func readsName(name string) string { return vaultReader.PartName("ExternalSecret", name) }
-
-// reads returns the entry of provider-vault's part in an object's status, or nil.
-func (m *mix) reads(name string) *v1alpha1.PartStatus {
-	m.t.Helper()
-	parts := m.get(name).Status.Parts
-	i := slices.IndexFunc(parts, vaultReader.Wrote)
-	if i < 0 {
-		return nil
-	}
-	return &parts[i]
-}
-
 // waitUntilDeleted waits until an object does not exist.
 func waitUntilDeleted(t *testing.T, o client.Object, ns, name string) {
 	t.Helper()
@@ -297,4 +264,16 @@ func (m *mix) whole(name string) {
 			m.t.Errorf("Secret %s, version %d: %s", name, i, h)
 		}
 	}
+}
+
+func often(es *v1alpha1.ExternalSecretSpec) { es.RefreshInterval = "1s" }
+
+// ready returns what is missing until an object is in sync with its spec and with the requested refresh.
+func ready(es *v1alpha1.ExternalSecret) string {
+	c := meta.FindStatusCondition(es.Status.Conditions, v1alpha1.ConditionReady)
+	if c == nil || c.Status != metav1.ConditionTrue || es.Status.ObservedGeneration != es.Generation ||
+		es.Status.ObservedRefreshRequest != es.Annotations[v1alpha1.RefreshRequestAnnotation] {
+		return fmt.Sprintf("ExternalSecret %s of generation %d is out of sync: %+v, %+v", es.Name, es.Generation, c, es.Status)
+	}
+	return ""
 }

@@ -1,11 +1,11 @@
+//go:build long
+
 package scenarios
 
 import (
 	"net/http"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -87,103 +87,4 @@ func TestMixed(t *testing.T) {
 	}
 	m.history.end(t, m.ns)
 	m.whole("es")
-}
-
-// storesOnly removes the generator and the template.
-func storesOnly(es *v1alpha1.ExternalSecretSpec) { es.DataFrom, es.Target.Template = nil, nil }
-
-// TestMixedDeleted denies and deletes secrets in Vault. The object of another module reports the error, and keeps
-// or removes the keys.
-func TestMixedDeleted(t *testing.T) {
-	t.Parallel()
-	m := newMix(t, "mixed-gone")
-	deletes := func(es *v1alpha1.ExternalSecretSpec) {
-		storesOnly(es)
-		es.Target.DeletionPolicy = v1alpha1.DeletionDelete
-	}
-	generates := func(es *v1alpha1.ExternalSecretSpec) {
-		es.Target.Template, es.Target.DeletionPolicy = nil, v1alpha1.DeletionDelete
-	}
-	m.put("retain", 1)
-	m.put("delete", 1)
-	m.put("generate", 1)
-	m.create("retain")
-	m.create("delete", deletes)
-	m.create("generate", generates)
-	m.run(mixedModules...)
-	names := []string{"retain", "delete", "generate"}
-	before := map[string]*corev1.Secret{}
-	for _, name := range names {
-		wantReady(t, m.ns, name, v1alpha1.ReasonSecretSynced)
-		before[name] = getSecret(t, m.ns, name)
-	}
-	unchanged := func(why, name string) {
-		t.Helper()
-		if diff := cmp.Diff(before[name].Data, getSecret(t, m.ns, name).Data); diff != "" {
-			t.Errorf("%s: %s: the Secret has changed: -before, +now:\n%s", why, name, diff)
-		}
-	}
-
-	for _, name := range names {
-		// The other secret changes, so that a write despite the error is detected.
-		m.putAWS(name, 2)
-		admit := m.vault.Inject(vaulttest.On(vaultMount+"/data/"+m.key(name)), vaulttest.Refuse(http.StatusForbidden))
-		m.refresh(name)
-		m.wantFailed(name, v1alpha1.ReasonSecretSyncedError, "Denied: ", m.key(name), `VaultKV "vault"`)
-		unchanged("Vault refuses", name)
-		admit()
-	}
-	for _, name := range names {
-		wantValue(t, m.ns, name, awsKey, awsValue(name, 2))
-		wantReady(t, m.ns, name, v1alpha1.ReasonSecretSynced)
-		before[name] = getSecret(t, m.ns, name)
-	}
-
-	for _, name := range names {
-		m.putAWS(name, 3)
-		m.forget(name)
-		m.refresh(name)
-	}
-	m.wantFailed("retain", v1alpha1.ReasonSecretSyncedError, "NotFound: ", m.key("retain"), `VaultKV "vault"`)
-	unchanged("the secret is deleted in Vault", "retain")
-	holds := func(name string, keys ...string) {
-		t.Helper()
-		eventually(t, func() string {
-			s := getSecret(t, m.ns, name)
-			if s == nil {
-				return name + ": there is no Secret"
-			}
-			want, got := map[string]bool{}, map[string]bool{}
-			for _, k := range keys {
-				want[k] = true
-			}
-			for k := range s.Data {
-				got[k] = true
-			}
-			return cmp.Diff(want, got) + ready(m.get(name))
-		})
-	}
-	holds("delete", awsKey)
-	holds("generate", awsKey, passwordKey)
-	wantValue(t, m.ns, "delete", awsKey, awsValue("delete", 3))
-
-	for _, name := range names {
-		shared.AWS.Delete(m.key(name))
-		m.refresh(name)
-	}
-	wantReady(t, m.ns, "delete", v1alpha1.ReasonSecretDeleted)
-	waitUntilDeleted(t, &corev1.Secret{}, m.ns, "delete")
-	holds("generate", passwordKey)
-	m.wantFailed("retain", v1alpha1.ReasonSecretSyncedError, "NotFound: ", m.key("retain"))
-	unchanged("the secrets are deleted in both stores", "retain")
-
-	for _, name := range names {
-		m.put(name, 4)
-		m.refresh(name)
-	}
-	m.waitUntilInSync("retain", "retain", 4, 4)
-	holds("delete", awsKey, vaultKey)
-	holds("generate", awsKey, vaultKey, passwordKey)
-	m.history.end(t, m.ns)
-	m.whole("retain")
 }

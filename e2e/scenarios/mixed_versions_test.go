@@ -7,7 +7,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,11 +23,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/e2e/previous"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
+	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
-
-// untyped is the last commit whose modules store group, class and purpose of a contribution in its key, and the
-// class of an error in its message.
-const untyped = "7f0680439cbb7bc3845644bf05418fac8cb5851a"
 
 // withItsFlags runs a program without the flags that it does not have yet.
 const withItsFlags = `#!/bin/bash
@@ -54,66 +53,6 @@ func binaryOf(t *testing.T, tree, module string) string {
 	must(t, buildIn(filepath.Join(tree, module), binary))
 	must(t, os.WriteFile(program, fmt.Appendf(nil, withItsFlags, binary), 0o700)) //nolint:gosec // It is a program.
 	return program
-}
-
-// TestMixedVersions makes modules with and without typed contributions work on the same objects.
-func TestMixedVersions(t *testing.T) {
-	t.Parallel()
-	old := binariesOf(t, untyped)
-	cases := map[string]struct {
-		reason string
-		old    []string
-	}{
-		"contributors": {"old modules contribute to an object of a new one", []string{stack.ProviderVault, stack.GeneratorPassword}},
-		"leader":       {"new modules contribute to an object of an old one", []string{stack.ProviderAWS}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			t.Log(tc.reason)
-			m := newMix(t, "versions-"+name)
-			m.put("es", 1)
-			m.create("es", often)
-			for _, module := range mixedModules {
-				if slices.Contains(tc.old, module) {
-					m.processes[module] = startBinary(t, old[module], module, m.ns, m.flags()...)
-				} else {
-					m.run(module)
-				}
-			}
-			m.waitUntilInSync("es", "es", 1, 1)
-			m.put("es", 2)
-			m.waitUntilInSync("es", "es", 2, 2)
-			m.refresh("es")
-			m.waitUntilInSync("es", "es", 2, 2)
-
-			// The error of a contributor is only in its entry of status.parts.
-			m.vault.Policy("reader", fmt.Sprintf("path %q { capabilities = [\"deny\"] }", vaultMount+"/*"))
-			m.refresh("es")
-			m.wantFailed("es", v1alpha1.ReasonSecretSyncedError, m.key("es"), "VaultKV")
-			m.vault.Policy("reader", fmt.Sprintf("path %q { capabilities = [\"read\", \"list\"] }", vaultMount+"/*"))
-			m.put("es", 2)
-			m.waitUntilInSync("es", "es", 2, 2)
-
-			m.forget("es")
-			m.refresh("es")
-			m.wantFailed("es", v1alpha1.ReasonSecretSyncedError, m.key("es"))
-			m.put("es", 3)
-			m.waitUntilInSync("es", "es", 3, 3)
-
-			// The new versions replace the old ones, and use what these have stored.
-			for _, module := range tc.old {
-				m.kill(module)
-				m.run(module)
-			}
-			m.put("es", 4)
-			m.waitUntilInSync("es", "es", 4, 4)
-			m.refresh("es")
-			m.waitUntilInSync("es", "es", 4, 4)
-			m.history.end(t, m.ns)
-			m.whole("es")
-		})
-	}
 }
 
 // These are the operations that read a value from AWS, and those that write one.
@@ -278,4 +217,49 @@ func TestModuleVersions(t *testing.T) {
 	m.history.end(t, m.ns)
 	m.whole("es")
 	s.whole()
+}
+
+// vaultReads returns the number of reads from Vault for an object.
+func (m *mix) vaultReads(name string) int {
+	return m.vault.Count(vaulttest.On(vaultMount + "/data/" + m.key(name)))
+}
+
+// buildWith builds a module with another version of common in its go.mod.
+func buildWith(t *testing.T, module, common string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, file := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", module, file))
+		must(t, err)
+		required := "direct-secrets/common " + present(t) + "\n"
+		if file == "go.mod" && strings.Count(string(text), required) != 1 {
+			t.Fatalf("the go.mod of %s does not require %s", module, required)
+		}
+		text = []byte(strings.Replace(string(text), required, "direct-secrets/common "+common+"\n", 1))
+		must(t, os.WriteFile(filepath.Join(dir, file), text, 0o600))
+	}
+	binary := filepath.Join(dir, module)
+	must(t, build(module, binary, "-modfile", filepath.Join(dir, "go.mod")))
+	return binary
+}
+
+// present returns the version of common that all modules require.
+func present(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "go.mod"))
+	must(t, err)
+	found := regexp.MustCompile(`direct-secrets/common (v\S+)`).FindSubmatch(text)
+	if found == nil {
+		t.Fatal("e2e/go.mod does not require common")
+	}
+	return string(found[1])
+}
+
+// ahead returns the version of common that is some minor versions after another one.
+func ahead(t *testing.T, version string, minors int) string {
+	t.Helper()
+	parts := strings.Split(version, ".")
+	minor, err := strconv.Atoi(parts[1])
+	must(t, err)
+	return fmt.Sprintf("%s.%d.0", parts[0], minor+minors)
 }

@@ -33,7 +33,6 @@ const (
 	alertsFile    = "../../charts/direct-secrets/files/alerts.yaml"
 	dashboardFile = "../../charts/direct-secrets/files/dashboard.json"
 	operatorPage  = "../../docs/operate/operator.md"
-	runbookURL    = "https://github.com/direct-secrets/direct-secrets/blob/main/docs/operate/runbook.md#"
 )
 
 type alertRules struct {

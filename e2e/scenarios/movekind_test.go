@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -199,4 +200,22 @@ func (o *mover) checkVersions(t *testing.T, history []version) {
 	if last.Generation != int64(len(o.homes)) {
 		t.Errorf("%s: the last of %d generations that wrote is %d", o.name, len(o.homes), last.Generation)
 	}
+}
+
+// latePath returns the path of a kubeconfig that connects a module to the API server through delayed watches,
+// each with its own, changing delay.
+func latePath(t *testing.T, i *stack.Installation, module string, seed uint64) string {
+	t.Helper()
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(seed, 0))
+	proxy, err := shared.StartProxy(func() time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
+		return 50*time.Millisecond + time.Duration(random.Int64N(int64(950*time.Millisecond)))
+	})
+	must(t, err)
+	t.Cleanup(func() { must(t, proxy.Stop()) })
+	path, err := i.Kubeconfig(t.Context(), module, proxy)
+	must(t, err)
+	return path
 }
