@@ -97,7 +97,7 @@ e2e: ## Run all scenarios (K8S=1.33.13 for another version of Kubernetes, E2E_FL
 # The alias "certified" is the version that hack/image pins; a test compares them.
 .PHONY: e2e-fips
 e2e-fips: ## Run the scenario that syncs with every emulator, with modules that are built like FIPS images.
-	@$(SERVERS) GOFIPS140=certified exec go -C e2e test -count=1 -timeout 60m -run '^TestEveryKind$$' $(E2E_FLAGS) ./scenarios
+	@$(SERVERS) GOFIPS140=certified exec go -C e2e test -tags long -count=1 -timeout 60m -run '^TestEveryKind$$' $(E2E_FLAGS) ./scenarios
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for half a minute (FUZZTIME for another time).

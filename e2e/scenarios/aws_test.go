@@ -1,6 +1,8 @@
 package scenarios
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,14 +118,18 @@ func TestFaults(t *testing.T) {
 			message: []string{"Unavailable: "},
 		},
 	}
+	namespaces := map[string]string{}
+	for name := range cases {
+		namespaces[name] = namespace(t, "faults-"+strings.ToLower(name))
+	}
+	start(t, strings.Join(slices.Sorted(maps.Values(namespaces)), ","), "--provider-timeout=3s")
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ns := namespace(t, "faults-"+strings.ToLower(name))
+			ns := namespaces[name]
 			a, b := ns+"/a", ns+"/b"
 			shared.AWS.Put(a, []byte("a-one"))
 			shared.AWS.Put(b, []byte("b-one"))
-			start(t, ns, "--provider-timeout=3s")
 			policies := map[string]v1alpha1.DeletionPolicy{"retain": v1alpha1.DeletionRetain, "delete": v1alpha1.DeletionDelete}
 			before := map[string]*corev1.Secret{}
 			for name, p := range policies {

@@ -284,28 +284,33 @@ func forbidden(t *testing.T, s *stack.Stack, since time.Time) map[string]int {
 	return out
 }
 
-// TestEveryKind runs all modules as the chart deploys them. They read, generate and push with every Kind, for
+// A kindCase is a case of TestEveryKind.
+type kindCase struct {
+	reason string
+	ns     string
+	// count is the number of namespaces.
+	count   int
+	chosen  bool
+	cluster bool
+}
+
+// TestEveryKind runs the modules as the chart deploys them. They read, generate and push with every Kind, for
 // all namespaces and for selected ones. Only requests for ServiceAccount tokens are forbidden, until a value of
 // the chart allows them.
 func TestEveryKind(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		ns     string
-		// count is the number of namespaces.
-		count   int
-		chosen  bool
-		cluster bool
-	}{
-		"AllNamespaces":    {"Namespaced Kinds in many namespaces, with ClusterRoles.", "every-all", everyNamespaces, false, false},
-		"ChosenNamespaces": {"Namespaced Kinds in two namespaces, with Roles only.", "every-chosen", 2, true, false},
-		"ClusterKinds":     {"The cluster Kinds, which need ClusterRoles.", "every-cluster", 1, false, true},
-	}
+	cases := map[string]kindCase{"ChosenNamespaces": {"Namespaced Kinds in two namespaces, with Roles only.", "every-chosen", 2, true, false}}
+	maps.Copy(cases, furtherKindCases)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			since := time.Now()
-			s, err := stack.Start(t.Context(), stack.Options{Audit: true, Bare: true})
-			must(t, err)
-			t.Cleanup(func() { must(t, s.Stop()) })
+			s, operators := shared, "operators-every"
+			if !tc.chosen {
+				var err error
+				s, err = stack.Start(t.Context(), stack.Options{Audit: true, Bare: true})
+				must(t, err)
+				t.Cleanup(func() { must(t, s.Stop()) })
+				operators = stack.Namespace
+			}
 			places := []*place{newPlace(t, s, tc.ns)}
 			scope := []string{}
 			for n := 1; n < tc.count; n++ {
@@ -317,11 +322,11 @@ func TestEveryKind(t *testing.T) {
 					scope = append(scope, p.ns)
 				}
 			}
-			values := stack.Values{"scope": stack.Values{"namespaces": scope}}
-			i, err := upgrade(t.Context(), s, "direct-secrets", stack.Namespace, stack.Values{"global": values})
+			values := stack.Values{"scope": stack.Values{"namespaces": scope}, "crds": stack.Values{"enabled": s != shared}}
+			i, err := upgrade(t.Context(), s, "direct-secrets", operators, stack.Values{"global": values})
 			must(t, err)
 			must(t, s.ServeCRDs(t.Context()))
-			for _, module := range stack.Modules() {
+			for _, module := range builtModules {
 				process, err := i.StartModule(t.Context(), module)
 				must(t, err)
 				// `make e2e-fips` builds the modules like FIPS images.
@@ -352,7 +357,7 @@ func TestEveryKind(t *testing.T) {
 			}
 
 			values["serviceAccountTokens"] = stack.Values{"enabled": true}
-			_, err = upgrade(t.Context(), s, "direct-secrets", stack.Namespace, stack.Values{"global": values})
+			_, err = upgrade(t.Context(), s, "direct-secrets", operators, stack.Values{"global": values})
 			must(t, err)
 			for _, p := range places {
 				p.refresh("sts", "1")

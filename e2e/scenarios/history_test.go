@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,30 +82,3 @@ func (h *history) of(secret string) []version {
 	defer h.mu.Unlock()
 	return slices.Clone(h.secrets[secret])
 }
-
-// until waits until ok returns true for the last version of a Secret.
-func (h *history) until(ctx context.Context, secret, what string, ok func(version) bool) error {
-	deadline := time.After(waitTimeout)
-	for {
-		h.mu.Lock()
-		var last version
-		if all := h.secrets[secret]; len(all) > 0 {
-			last = all[len(all)-1]
-		}
-		changed, err := h.changed, h.err
-		h.mu.Unlock()
-		if err != nil || ok(last) {
-			return err
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-deadline:
-			return fmt.Errorf("the Secret never %s, but is %+v", what, last)
-		}
-	}
-}
-
-// waitTimeout limits each wait.
-const waitTimeout = 90 * time.Second

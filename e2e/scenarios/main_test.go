@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// run builds the present modules, so that no old binary is tested, and starts one stack. If the tests are built
+// run builds the modules of this checkout, so that no old binary is tested, and starts one stack. If the tests are built
 // with the race detector, so are the modules; stack.Stop reports the races.
 func run(m *testing.M) (code int, err error) {
 	ctrl.SetLogger(logr.Discard())
@@ -50,7 +50,7 @@ func run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	for _, module := range stack.Modules() {
+	for _, module := range builtModules {
 		if err := build(module, filepath.Join(dir, module), raceFlags...); err != nil {
 			return 1, err
 		}
@@ -208,17 +208,6 @@ func startBinary(t *testing.T, binary, module, namespace string, flags ...string
 func eventually(t *testing.T, f func() string) {
 	t.Helper()
 	controlplane.Eventually(t, f)
-}
-
-// wantReplica waits until a process is ready to replace another.
-func wantReplica(t *testing.T, p *stack.Process) {
-	t.Helper()
-	eventually(t, func() string {
-		if !p.Ready() {
-			return "the module is not ready: " + p.Log()
-		}
-		return ""
-	})
 }
 
 // must fails the test on an error.

@@ -3,11 +3,13 @@
 package scenarios
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -276,4 +278,31 @@ func ready(es *v1alpha1.ExternalSecret) string {
 		return fmt.Sprintf("ExternalSecret %s of generation %d is out of sync: %+v, %+v", es.Name, es.Generation, c, es.Status)
 	}
 	return ""
+}
+
+// waitTimeout limits each wait.
+const waitTimeout = 90 * time.Second
+
+// until waits until ok returns true for the last version of a Secret.
+func (h *history) until(ctx context.Context, secret, what string, ok func(version) bool) error {
+	deadline := time.After(waitTimeout)
+	for {
+		h.mu.Lock()
+		var last version
+		if all := h.secrets[secret]; len(all) > 0 {
+			last = all[len(all)-1]
+		}
+		changed, err := h.changed, h.err
+		h.mu.Unlock()
+		if err != nil || ok(last) {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-deadline:
+			return fmt.Errorf("the Secret never %s, but is %+v", what, last)
+		}
+	}
 }

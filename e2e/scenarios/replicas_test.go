@@ -125,3 +125,14 @@ func TestNotReady(t *testing.T) {
 	}
 	wantReplica(t, p)
 }
+
+// wantReplica waits until a process is ready to replace another.
+func wantReplica(t *testing.T, p *stack.Process) {
+	t.Helper()
+	eventually(t, func() string {
+		if !p.Ready() {
+			return "the module is not ready: " + p.Log()
+		}
+		return ""
+	})
+}

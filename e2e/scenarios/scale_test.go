@@ -2,5 +2,10 @@
 
 package scenarios
 
-// everyNamespaces is the number of namespaces in which TestEveryKind has every Kind.
-const everyNamespaces = 3
+import "github.com/direct-secrets/direct-secrets/e2e/stack"
+
+// builtModules are the modules that the scenarios run.
+var builtModules = []string{stack.ProviderAWS, stack.ProviderGCP, stack.ProviderVault, stack.GeneratorPassword}
+
+// furtherKindCases are cases of TestEveryKind that need a cluster of their own.
+var furtherKindCases map[string]kindCase
