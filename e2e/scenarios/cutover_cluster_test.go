@@ -111,16 +111,16 @@ func (c *cutover) shareInAll(namespaces int) {
 	c.eventually("synced by External Secrets Operator", heldByESO)
 }
 
-// pushOne adds a PushSecret to each namespace, and waits until External Secrets Operator has pushed it.
-func (c *cutover) pushOne(namespaces int) {
+// pushOne adds a PushSecret with deletionPolicy Delete to each namespace, and waits until External Secrets Operator has pushed it.
+func (c *cutover) pushOne(namespaces int) *esoPusher {
 	c.Helper()
-	startESOPushes(c.T, c.stack)
+	eso := startESOPushes(c.T, c.stack)
 	for n := range namespaces {
 		namespace := fmt.Sprintf("team-%02d", n)
 		applyIn(c.T, c.stack, namespace, `
 {apiVersion: v1, kind: Secret, metadata: {name: source}, stringData: {user: "`+planted+` user"}}
 ---
-{apiVersion: external-secrets.io/v1alpha1, kind: PushSecret, metadata: {name: push}, spec: {secretStoreRefs: [{name: aws}], selector: {secret: {name: source}}, data: [
+{apiVersion: external-secrets.io/v1alpha1, kind: PushSecret, metadata: {name: push}, spec: {deletionPolicy: Delete, secretStoreRefs: [{name: aws}], selector: {secret: {name: source}}, data: [
   {match: {secretKey: user, remoteRef: {remoteKey: pushed/`+namespace+`}}}]}}`)
 	}
 	eventually(c.T, func() string {
@@ -131,4 +131,5 @@ func (c *cutover) pushOne(namespaces int) {
 		}
 		return ""
 	})
+	return eso
 }

@@ -221,16 +221,24 @@ func (c *cutover) migrate(kill time.Duration, args ...string) (string, int) {
 }
 
 // TestCutOver moves 500 Secrets in 20 namespaces to direct-secrets, and back: those of ExternalSecrets, and of a
-// ClusterExternalSecret. PushSecrets are moved, too. Meanwhile a watch shows each version of each Secret, and dsctl is killed ten
-// times.
+// ClusterExternalSecret. PushSecrets are moved, too, and no remote secret is written or deleted. Meanwhile a watch shows each version
+// of each Secret, and dsctl is killed ten times.
 func TestCutOver(t *testing.T) {
 	t.Parallel()
 	c := startCutover(t, cutoverNamespaces, cutoverEach-1)
 	c.shareInAll(cutoverNamespaces)
-	c.pushOne(cutoverNamespaces)
+	pusher := c.pushOne(cutoverNamespaces)
 	objects := cutoverNamespaces*(cutoverEach-1) + 1 + cutoverNamespaces
 	c.watch()
-	read := c.eso.reads.Load()
+	read, pushed := c.eso.reads.Load(), pusher.writes.Load()
+	unpushed := func() {
+		t.Helper()
+		counts := c.stack.AWS.Counts()
+		n := counts["CreateSecret"] + counts["PutSecretValue"] + counts["UpdateSecret"] + counts["DeleteSecret"]
+		if by := pusher.writes.Load() - pushed; by != 0 || n != 0 {
+			t.Errorf("External Secrets Operator wrote or deleted %d remote secrets, direct-secrets %d", by, n)
+		}
+	}
 	c.stack.AWS.Reset()
 	started := time.Now()
 	for range cutoverKills {
@@ -245,6 +253,7 @@ func TestCutOver(t *testing.T) {
 	t.Logf("moved in %s, kills included", time.Since(started).Round(time.Second))
 	c.eventually("of direct-secrets", heldByUs)
 	c.unbroken()
+	unpushed()
 	if n := c.eso.reads.Load() - read; n != 0 {
 		t.Errorf("External Secrets Operator read the provider %d times", n)
 	}
@@ -262,6 +271,7 @@ func TestCutOver(t *testing.T) {
 	c.wantOutput(fmt.Sprintf("\n0 moved, %d reverted, 0 left, 0 failed\n", objects), "--revert", "-A")
 	c.eventually("of External Secrets Operator", heldByESO)
 	c.unbroken()
+	unpushed()
 	for _, list := range []client.ObjectList{&v1alpha1.ExternalSecretList{}, &corev1.ConfigMapList{}} {
 		must(t, c.stack.Admin.List(t.Context(), list, client.HasLabels{v1alpha1.Group + "/migration"}))
 		if n := reflect.ValueOf(list).Elem().FieldByName("Items").Len(); n != 0 {

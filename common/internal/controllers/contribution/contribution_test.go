@@ -83,6 +83,7 @@ func TestTwoModules(t *testing.T) {
 	claimMoves(t, e)
 	contributionFails(t, e)
 	contributionNew(t, e)
+	contributionSuspended(t, e)
 	contributionPolicies(t, e)
 	partEdited(t, e)
 	partReplaced(t, e)
@@ -191,6 +192,30 @@ func contributionNew(t *testing.T, e *modulesEnv) {
 		e.wantSynced(name)
 		e.wantBoth(name, "one", "one")
 	}
+}
+
+// contributionSuspended suspends an object before its first read: the other module reads nothing for it.
+func contributionSuspended(t *testing.T, e *modulesEnv) {
+	t.Helper()
+	es := e.both("suspended")
+	es.Spec.Suspend = true
+	names := []string{"suspended", "a", "b", "c"}
+	for _, name := range names {
+		e.put(name, "one")
+	}
+	e.Create(es)
+	e.WantReady("suspended", v1alpha1.ReasonSuspended)
+	for _, name := range names[1:] { // The other module handles objects that were created later.
+		e.ask("suspended", name)
+		e.Create(e.both(name))
+		e.wantSynced(name)
+	}
+	if n := e.other.ReadsOf("suspended"); n != 0 {
+		t.Errorf("the store was read %d times for a suspended object", n)
+	}
+	testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = false })
+	e.wantSynced("suspended")
+	e.wantBoth("suspended", "one", "one")
 }
 
 // contributionPolicies has objects of every policy with values of two modules.
