@@ -159,9 +159,6 @@ func (p *Process) Log() string {
 	return string(raw)
 }
 
-// MetricsAddress returns the address of the metrics page.
-func (p *Process) MetricsAddress() string { return p.metrics }
-
 // Metrics returns the metrics page.
 func (p *Process) Metrics() (string, error) {
 	var page strings.Builder
