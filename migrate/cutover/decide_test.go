@@ -202,3 +202,18 @@ func TestHandOver(t *testing.T) {
 		})
 	}
 }
+
+// TestFinal removes what a tool knows its objects by from the object that takes over, and keeps everything else.
+func TestFinal(t *testing.T) {
+	o := &unstructured.Unstructured{}
+	o.SetLabels(map[string]string{"app": "a", "app.kubernetes.io/instance": "team", "kustomize.toolkit.fluxcd.io/name": "team", "helm.toolkit.fluxcd.io/name": "team"})
+	o.SetAnnotations(map[string]string{"note": "n", "argocd.argoproj.io/tracking-id": "team:a", "objectset.rio.cattle.io/id": "team"})
+	m := &move{unit: Unit{To: o}, journal: entry{UID: "uid"}}
+	is := m.final()
+	if diff := cmp.Diff([]map[string]string{{"app": "a"}, {"note": "n", fromAnnotation: "uid"}}, []map[string]string{is.GetLabels(), is.GetAnnotations()}); diff != "" {
+		t.Errorf("labels and annotations: -want, +got:\n%s", diff)
+	}
+	if len(o.GetLabels()) != 4 {
+		t.Error("the object itself was changed")
+	}
+}
