@@ -197,25 +197,25 @@ func contributionNew(t *testing.T, e *modulesEnv) {
 // contributionSuspended suspends an object before its first read: the other module reads nothing for it.
 func contributionSuspended(t *testing.T, e *modulesEnv) {
 	t.Helper()
-	es := e.both("suspended")
+	es := e.both("held")
 	es.Spec.Suspend = true
-	names := []string{"suspended", "a", "b", "c"}
+	names := []string{"held", "a", "b", "c"}
 	for _, name := range names {
 		e.put(name, "one")
 	}
 	e.Create(es)
-	e.WantReady("suspended", v1alpha1.ReasonSuspended)
+	e.WantReady("held", v1alpha1.ReasonSuspended)
 	for _, name := range names[1:] { // The other module handles objects that were created later.
-		e.ask("suspended", name)
+		e.ask("held", name)
 		e.Create(e.both(name))
 		e.wantSynced(name)
 	}
-	if n := e.other.ReadsOf("suspended"); n != 0 {
+	if n := e.other.ReadsOf("held"); n != 0 {
 		t.Errorf("the store was read %d times for a suspended object", n)
 	}
 	testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = false })
-	e.wantSynced("suspended")
-	e.wantBoth("suspended", "one", "one")
+	e.wantSynced("held")
+	e.wantBoth("held", "one", "one")
 }
 
 // contributionPolicies has objects of every policy with values of two modules.
