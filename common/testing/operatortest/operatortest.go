@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -91,6 +92,7 @@ func (s *Suite) Start(t testing.TB, name string, permissions []byte, module func
 	account := s.Grant(t, name, name, permissions)
 	end := Run(module(operator.WithConfig(account), operator.WithFlags(func(f *operator.Flags) {
 		f.MetricsAddress, f.ProbeAddress, f.LeaderElectNamespace = "0", "0", name
+		f.RenewDeadline, f.LeaseDuration = time.Minute, 90*time.Second // The API server may answer late beside other tests.
 	})))
 	t.Cleanup(func() {
 		if err := end(); err != nil {
