@@ -58,10 +58,13 @@ build: ## Build every command into bin/: static, stripped, without local paths, 
 controlplane: ## Build or find kube-apiserver, kube-controller-manager and etcd; the last line names their folder.
 	@hack/controlplane.sh
 
+# Two modules are tested at the same time, the longest first, because the last packages of a module leave cores idle.
 # Go's test cache does not see that tests of e2e depend on files outside of their module: pages, charts and modules.
+LONGEST = ./common ./e2e .
 .PHONY: test
 test: ## Run the unit tests and the tests on a real control plane of all modules: before each commit.
-	@$(SERVERS) $(call each,$(GO_TEST) $$([[ $$module != ./e2e ]] || echo -count=1) ./...)
+	@$(SERVERS) printf '%s\n' $(LONGEST) $(filter-out $(LONGEST),$(MODULES)) | xargs -P 2 -I MODULE bash -c \
+		'cd MODULE && $(GO_TEST) -p 2 $$([[ MODULE != ./e2e ]] || echo -count=1) ./... || { echo "FAILED: MODULE" >&2; exit 1; }'
 
 .PHONY: race
 race: ## Run tests of concurrent code with the race detector: unit tests, and a scenario of each controller.
