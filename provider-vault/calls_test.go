@@ -15,6 +15,7 @@ import (
 
 // TestCalls counts the reads and logins that objects cause.
 func TestCalls(t *testing.T) {
+	t.Parallel()
 	const ns = "calls"
 	srv := vaulttest.Start(t)
 	srv.Mount("secret", "2")

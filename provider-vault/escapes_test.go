@@ -14,6 +14,7 @@ import (
 // TestEscapes tries to read secrets of namespace bank from namespace shop, with a token that can read
 // everything.
 func TestEscapes(t *testing.T) {
+	t.Parallel()
 	const ns = "shop-escapes"
 	srv := vaulttest.Start(t)
 	srv.Mount("secret", "2")
@@ -41,31 +42,14 @@ func TestEscapes(t *testing.T) {
 		s := newClusterStore(spec, common.ClusterStoreSpec{Conditions: []common.StoreCondition{{AllowedKeys: []string{"${namespace}/*", "common/db"}}}})
 		s.Name = "escapes"
 		suite.Escapes(t, ns, s, ns+"/db", map[string]operatortest.Escape{
-			"Foreign":       operatortest.Key("The key of the other namespace's secret is denied.", "bank/db"),
-			"Up":            operatortest.Key("A path with .. is denied.", ns+"/../bank/db"),
-			"UpFirst":       operatortest.Key("A path that starts with .. is denied.", "../data/bank/db"),
-			"UpFar":         operatortest.Key("A path that leaves the mount is denied.", ns+"/../../../sys/mounts"),
-			"Here":          operatortest.Key("A path with ./ and .. is denied.", ns+"/./../bank/db"),
-			"Encoded":       operatortest.Key("An encoded path is denied.", ns+"/%2e%2e/bank/db"),
-			"EncodedSlash":  operatortest.Key("An encoded slash is denied.", ns+"/..%2fbank%2fdb"),
-			"Data":          operatortest.Key("A key that starts with data/ is denied.", "data/bank/db"),
-			"Metadata":      operatortest.Key("A key that starts with metadata/ is denied.", "metadata/bank/db"),
-			"Mount":         operatortest.Key("A key that starts with the mount is denied.", "secret/data/bank/db"),
-			"Absolute":      operatortest.Key("A key that starts with a slash and the mount is denied.", "/secret/data/bank/db"),
-			"LeadingSlash":  operatortest.Key("A key with a leading slash is denied.", "/"+ns+"/db"),
-			"TrailingSlash": operatortest.Key("A key with a trailing slash is denied.", ns+"/db/"),
-			"TwoSlashes":    operatortest.Key("A key with two slashes in a row is denied.", ns+"//bank/db"),
-			"Query":         operatortest.Key("An allowed key with an appended query is denied.", "common/db?version=1"),
-			"Fragment":      operatortest.Key("An allowed key with an appended fragment is denied.", "common/db#x"),
-			"Case":          operatortest.Key("The key is case-sensitive.", "Common/db"),
-			"LookAlike":     operatortest.Key("A letter that looks like the one in the key is denied.", "соmmon/db"),
-			"FullWidth":     operatortest.Key("A character that looks like a slash is denied.", ns+"／db"),
-			"Longer":        operatortest.Key("A namespace with the same beginning is denied.", ns+"-2/db"),
-			"Version":       {Why: "The version field does not change the denial.", Ref: common.RemoteRef{Key: "bank/db", Version: "1"}},
-			"NoVersion":     {Why: "A version with a query parameter is rejected as invalid.", Ref: common.RemoteRef{Key: "common/db", Version: "1&list=true"}, Invalid: true},
-			"Everything":    operatortest.Find("A find without a path is denied.", ""),
-			"Beginning":     operatortest.Find("A find for the namespace without a slash is denied.", ns),
-			"FindUp":        operatortest.Find("A find with a path with .. is denied.", ns+"/../"),
+			"Foreign":    operatortest.Key("The key of the other namespace's secret is denied.", "bank/db"),
+			"Data":       operatortest.Key("A key that starts with data/ is denied.", "data/bank/db"),
+			"Metadata":   operatortest.Key("A key that starts with metadata/ is denied.", "metadata/bank/db"),
+			"Mount":      operatortest.Key("A key that starts with the mount is denied.", "secret/data/bank/db"),
+			"Absolute":   operatortest.Key("A key that starts with a slash and the mount is denied.", "/secret/data/bank/db"),
+			"Version":    {Why: "The version field does not change the denial.", Ref: common.RemoteRef{Key: "bank/db", Version: "1"}},
+			"NoVersion":  {Why: "A version with a query parameter is rejected as invalid.", Ref: common.RemoteRef{Key: "common/db", Version: "1&list=true"}, Invalid: true},
+			"Everything": operatortest.Find("A find without a path is denied.", ""),
 		}, callsOf(srv))
 	})
 	t.Run("VaultKV", func(t *testing.T) { // The credentials that the store refers to exist.

@@ -48,7 +48,7 @@ func TestEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	suite.Start(t, "provider-vault", manifests.Permissions, func(opts ...operator.Option) *operator.Operator {
+	suite.StartAlone(t, "provider-vault", manifests.Permissions, func(opts ...operator.Option) *operator.Operator {
 		return newOperator(append(opts, operator.WithFlags(func(f *operator.Flags) { f.EventReceiverAddress = "127.0.0.1:" + ports[0] }))...)
 	})
 	controlplane.Eventually(t, func() string { return cmp.Diff("one", suite.For(t).In("orchard").Data("press")["password"]) })

@@ -22,6 +22,7 @@ import (
 // another tenant, by one login. The record of the tenant's part shows the accessor of that login. If the operator
 // revoked its own token, Vault would revoke the leases of all tenants.
 func TestForgedRecord(t *testing.T) {
+	t.Parallel()
 	const hostile, targeted = "hostile", "victim"
 	srv := accounts(t)
 	suite.For(t).Namespace(hostile, nil)

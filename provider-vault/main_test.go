@@ -176,6 +176,7 @@ func enableKubernetes(t *testing.T, srv *vaulttest.Server) {
 // TestProvider tests the whole module: a store with an AppRole, one whose credentials are wrong until they are
 // fixed, and a namespaced and a cluster store that log in with the token of a ServiceAccount.
 func TestProvider(t *testing.T) {
+	t.Parallel()
 	srv := vaulttest.Start(t)
 	srv.Mount("secret", "2")
 	srv.Policy("reader", `path "secret/data/shop/*" { capabilities = ["read"] }`)

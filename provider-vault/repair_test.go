@@ -3,14 +3,12 @@ package main
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-vault/manifests"
@@ -26,6 +24,7 @@ func every(vaulttest.Call) bool { return true }
 // TestOutages runs an operator through outages of its server. The operator needs no restart, does not change
 // the Secret during the outage, and logs in no more often than necessary.
 func TestOutages(t *testing.T) {
+	t.Parallel()
 	srv := vaulttest.Start(t, vaulttest.Persistent())
 	suite.For(t).Namespace("outages", nil)
 	s := shop(t, srv, srv.URL, "outages", "prod")
@@ -104,39 +103,5 @@ func TestOutages(t *testing.T) {
 		if n := srv.Count(isAppRoleLogin) - before; n != tc.logins {
 			t.Errorf("%s: %s %d logins, want %d", tc.name, tc.reason, n, tc.logins)
 		}
-	}
-}
-
-// TestOneLogin requests ten refreshes of fifty objects each. They cost one read each, and one login in all.
-func TestOneLogin(t *testing.T) {
-	const objects, rounds = 50, 10
-	srv := vaulttest.Start(t)
-	suite.For(t).Namespace("one-login", nil)
-	suite.For(t).Create(shop(t, srv, srv.URL, "one-login", "prod"))
-	all := make([]*common.ExternalSecret, objects)
-	for i := range all {
-		key := fmt.Sprint("db-", i)
-		set(srv, key, "one")
-		all[i] = operatortest.ExternalSecret("one-login", key, "VaultKV", "prod", key, "password")
-		suite.For(t).Create(all[i])
-	}
-	suite.Start(t, "provider-vault", manifests.Permissions, newOperator)
-	for round := range rounds + 1 {
-		request := strings.Repeat("x", round)
-		if round > 0 {
-			for _, es := range all {
-				update(t, es, func() { es.Annotations = map[string]string{common.RefreshRequestAnnotation: request} })
-			}
-		}
-		for _, es := range all {
-			controlplane.Eventually(t, func() string {
-				ready := suite.For(t).Ready(es)
-				return cmp.Diff([]string{"True SecretSynced", request}, []string{ready, es.Status.ObservedRefreshRequest})
-			})
-		}
-	}
-	got := map[string]int{"logins": srv.Count(isAppRoleLogin), "reads": srv.Count(vaulttest.IsRead)}
-	if diff := cmp.Diff(map[string]int{"logins": 1, "reads": objects * (rounds + 1)}, got); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
 	}
 }

@@ -74,6 +74,7 @@ func update(t *testing.T, o client.Object, change func()) {
 // TestNewAuthority gives the server a certificate of another authority, and then an expired one, while the
 // operator is running. The operator uses the changed authorities without a restart.
 func TestNewAuthority(t *testing.T) {
+	t.Parallel()
 	srv := vaulttest.Start(t, vaulttest.WithTLS())
 	first, second := srv.TLS.PEM, vaulttest.NewAuthority(t)
 	suite.For(t).Namespace("tls", nil)

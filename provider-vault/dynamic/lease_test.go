@@ -99,6 +99,7 @@ func TestClose(t *testing.T) {
 // After a restart the session is not the one that created the credentials, so its token is not renewed
 // automatically.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason     string
 		policy     string
@@ -161,6 +162,7 @@ func TestRestart(t *testing.T) {
 
 // The session renews the token that created a lease beyond its first expiry.
 func TestTokenIsRenewed(t *testing.T) {
+	t.Parallel()
 	srv, secrets := vault(t, M{"token_ttl": "4s"})
 	c, _ := connect(t, app(srv.URL), secrets)
 	made := generate(t, c)
@@ -186,6 +188,7 @@ func TestTokenIsRenewed(t *testing.T) {
 // When a token reaches its maximum, its credentials are replaced in time, with a new token that has its full
 // time.
 func TestMaximumOfToken(t *testing.T) {
+	t.Parallel()
 	srv, secrets := vault(t, M{"token_ttl": "8s", "token_max_ttl": "8s"})
 	c, _ := connect(t, app(srv.URL), secrets)
 	made := generate(t, c)
@@ -221,6 +224,7 @@ func TestMaximumOfToken(t *testing.T) {
 }
 
 func TestNotRenewable(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		role   M // of accounts
@@ -252,6 +256,7 @@ func TestNotRenewable(t *testing.T) {
 
 // The lease reaches its maximum.
 func TestMaximumOfLease(t *testing.T) {
+	t.Parallel()
 	srv, secrets := vault(t, nil)
 	srv.AccountRole("accounts", "app", M{"ttl": 6, "max_ttl": 9})
 	c, _ := connect(t, app(srv.URL), secrets)
@@ -287,6 +292,7 @@ func TestMaximumOfLease(t *testing.T) {
 }
 
 func TestCleanupRefused(t *testing.T) {
+	t.Parallel()
 	const without = `path "accounts/creds/*" { capabilities = ["read"] }
 path "auth/token/create/*" { capabilities = ["update"] }`
 	cases := map[string]struct {

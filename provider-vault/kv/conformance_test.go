@@ -13,7 +13,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
-func TestConformance(t *testing.T) { conformance.Run(t, harness(t)) }
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	conformance.Run(t, harness(t))
+}
 
 func harness(t *testing.T) conformance.Harness {
 	srv, secrets := writable(t, "secret/*")

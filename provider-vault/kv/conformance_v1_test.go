@@ -13,7 +13,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
-func TestConformanceV1(t *testing.T) { conformance.Run(t, harnessV1(t)) }
+func TestConformanceV1(t *testing.T) {
+	t.Parallel()
+	conformance.Run(t, harnessV1(t))
+}
 
 func harnessV1(t *testing.T) conformance.Harness {
 	srv, secrets := writable(t, "old/*")

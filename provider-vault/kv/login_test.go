@@ -58,6 +58,7 @@ func read1(t testing.TB, c *Client) string {
 const db = `{"password":"one"}`
 
 func TestLogins(t *testing.T) {
+	t.Parallel()
 	srv, secrets := vault(t, "1h")
 	mustPut(t, srv, "shop/db", db)
 	c := connect(t, appRole(srv.URL), secrets)
@@ -116,6 +117,7 @@ func TestExpiredTokenOfOlderServers(t *testing.T) {
 }
 
 func TestRenewal(t *testing.T) {
+	t.Parallel()
 	srv, secrets := vault(t, "6s")
 	mustPut(t, srv, "shop/db", db)
 	c := connect(t, appRole(srv.URL), secrets)
@@ -134,6 +136,7 @@ func TestRenewal(t *testing.T) {
 }
 
 func TestMaximumTTL(t *testing.T) {
+	t.Parallel()
 	srv, secrets := vault(t, "1s")
 	mustPut(t, srv, "shop/db", db)
 	srv.Do(http.MethodPost, "auth/approle/role/shop", M{"token_max_ttl": "2s"})

@@ -9,9 +9,15 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
-func TestPushModel(t *testing.T) { conformance.PushModel(t, harness(t)) }
+func TestPushModel(t *testing.T) {
+	t.Parallel()
+	conformance.PushModel(t, harness(t))
+}
 
-func TestPushModelV1(t *testing.T) { conformance.PushModel(t, harnessV1(t)) }
+func TestPushModelV1(t *testing.T) {
+	t.Parallel()
+	conformance.PushModel(t, harnessV1(t))
+}
 
 // TestPushAgain checks that a value in sync is not written again, however Vault spells it.
 func TestPushAgain(t *testing.T) {
@@ -38,6 +44,7 @@ func TestPushAgain(t *testing.T) {
 }
 
 func TestPushProperties(t *testing.T) {
+	t.Parallel()
 	h := harness(t)
 	conformance.PushProperties(t, h, func(key string) int {
 		c, err := h.Connect(t.Context())
@@ -57,6 +64,12 @@ func TestPushProperties(t *testing.T) {
 	})
 }
 
-func TestRoundTrip(t *testing.T) { conformance.RoundTrip(t, harness(t), 1000) }
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	conformance.RoundTrip(t, harness(t), 1000)
+}
 
-func TestRoundTripV1(t *testing.T) { conformance.RoundTrip(t, harnessV1(t), 1000) }
+func TestRoundTripV1(t *testing.T) {
+	t.Parallel()
+	conformance.RoundTrip(t, harnessV1(t), 1000)
+}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,19 +28,27 @@ const (
 	seed      = 20261121
 )
 
-// PushModel compares a provider's Writer with a model of a PushSecret, in random sequences of pushes, edits, other spellings,
-// removals, concurrent writes by others, lost answers and crashes. Put and Delete of the harness are the writes by
-// others.
-func PushModel(t *testing.T, h Harness) {
-	t.Helper()
+// fixSequences sets the flags of rapid that are not given. Tests at the same time share them.
+var fixSequences = sync.OnceValue(func() error {
 	given := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	for name, value := range map[string]string{"rapid.seed": strconv.Itoa(seed), "rapid.checks": strconv.Itoa(sequences), "rapid.nofailfile": "true"} {
 		if !given[name] {
 			if err := flag.Set(name, value); err != nil {
-				t.Fatal(err)
+				return err
 			}
 		}
+	}
+	return nil
+})
+
+// PushModel compares a provider's Writer with a model of a PushSecret, in random sequences of pushes, edits, other spellings,
+// removals, concurrent writes by others, lost answers and crashes. Put and Delete of the harness are the writes by
+// others.
+func PushModel(t *testing.T, h Harness) {
+	t.Helper()
+	if err := fixSequences(); err != nil {
+		t.Fatal(err)
 	}
 	if h.Key == nil {
 		h.Key = func(name string) string { return name }

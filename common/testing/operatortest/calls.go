@@ -2,6 +2,7 @@ package operatortest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,7 +28,7 @@ func (s *Suite) Calls(t *testing.T, namespace string, o provider.Object, keys []
 	}
 	var objects []*v1alpha1.ExternalSecret
 	for i, key := range keys {
-		objects = append(objects, over(c, o, namespace, fmt.Sprintf("%s-%d", o.GetName(), i), key, properties...))
+		objects = append(objects, over(c, o, namespace, strings.ToLower(fmt.Sprintf("%s-%s-%d", c.Kind(o), o.GetName(), i)), key, properties...))
 		c.Create(objects[i])
 	}
 	for round := 1; round <= 3; round++ {

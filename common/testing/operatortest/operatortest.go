@@ -38,6 +38,10 @@ type Suite struct {
 	mu sync.Mutex
 	// refusals are the answers of the API server to objects that break a rule.
 	refusals []string
+	// accounts are the configurations of the ServiceAccounts that have permissions.
+	accounts map[string]*rest.Config
+	// end ends the operator of Start; nil if none runs.
+	end func() error
 }
 
 // Main is the body of a TestMain. The control plane serves the CRDs of common and of kinds, whose Go types add
@@ -59,9 +63,14 @@ func (s *Suite) For(t testing.TB) *Client {
 }
 
 // Grant creates the ClusterRoles of a manifest, and binds them to a ServiceAccount. It returns a configuration for
-// that ServiceAccount.
+// that ServiceAccount. Both exist until all tests of the package have ended.
 func (s *Suite) Grant(t testing.TB, namespace, name string, roles []byte) *rest.Config {
 	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if account := s.accounts[namespace+"/"+name]; account != nil {
+		return account
+	}
 	kubeconfig, err := s.Cluster.ServiceAccountKubeconfig(t.Context(), namespace, name)
 	if err != nil {
 		t.Fatal(err)
@@ -70,35 +79,71 @@ func (s *Suite) Grant(t testing.TB, namespace, name string, roles []byte) *rest.
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := s.For(t)
+	c.Deletes = false
 	for doc := range bytes.SplitSeq(roles, []byte("\n---\n")) {
 		role := &rbacv1.ClusterRole{}
 		if err := yaml.UnmarshalStrict(doc, role); err != nil {
 			t.Fatal(err)
 		}
-		s.For(t).Create(role)
-		s.For(t).Create(&rbacv1.ClusterRoleBinding{
+		c.Create(role)
+		c.Create(&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: role.Name},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}},
 		})
 	}
+	if s.accounts == nil {
+		s.accounts = map[string]*rest.Config{}
+	}
+	s.accounts[namespace+"/"+name] = account
 	return account
 }
 
-// Start runs the operator of a module for the whole cluster until the test ends. It has only the permissions of a
-// manifest.
+// Start runs the operator of a module for the whole cluster, with only the permissions of a manifest. The tests of a
+// package share it; their operators must be the same.
 func (s *Suite) Start(t testing.TB, name string, permissions []byte, module func(...operator.Option) *operator.Operator) {
 	t.Helper()
 	account := s.Grant(t, name, name, permissions)
-	end := Run(module(operator.WithConfig(account), operator.WithFlags(func(f *operator.Flags) {
-		f.MetricsAddress, f.ProbeAddress, f.LeaderElectNamespace = "0", "0", name
-		f.RenewDeadline, f.LeaseDuration = time.Minute, 90*time.Second // The API server may answer late beside other tests.
-	})))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.end == nil {
+		s.end = Run(served(account, name, module))
+	}
+}
+
+// StartAlone runs an operator like that of Start until the test ends. It ends the one that other tests share, so none
+// of them may run at the same time.
+func (s *Suite) StartAlone(t testing.TB, name string, permissions []byte, module func(...operator.Option) *operator.Operator) {
+	t.Helper()
+	account := s.Grant(t, name, name, permissions)
+	if err := s.stop(); err != nil {
+		t.Errorf("operator: %s", err)
+	}
+	end := Run(served(account, name, module))
 	t.Cleanup(func() {
 		if err := end(); err != nil {
 			t.Errorf("operator: %s", err)
 		}
 	})
+}
+
+func served(account *rest.Config, name string, module func(...operator.Option) *operator.Operator) *operator.Operator {
+	return module(operator.WithConfig(account), operator.WithFlags(func(f *operator.Flags) {
+		f.MetricsAddress, f.ProbeAddress, f.LeaderElectNamespace = "0", "0", name
+		f.RenewDeadline, f.LeaseDuration = time.Minute, 90*time.Second // The API server may answer late beside other tests.
+	}))
+}
+
+// stop ends the operator of Start.
+func (s *Suite) stop() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.end == nil {
+		return nil
+	}
+	defer func() { s.end = nil }()
+	return s.end()
 }
 
 // ExternalSecret returns an object that reads properties of a remote secret, each into the key of the same name.

@@ -62,7 +62,8 @@ func Unshown(messages, answers []string) []string {
 	})
 }
 
-// A ruled run of the tests of a package fails if no test has broken one of the rules of its Kinds.
+// A ruled run of the tests of a package fails if no test has broken one of the rules of its Kinds, or if the operator
+// that they share has failed.
 type ruled struct {
 	controlplane.Runner
 
@@ -75,6 +76,10 @@ type ruled struct {
 // Run implements controlplane.Runner. A run of selected tests does not check the rules.
 func (r ruled) Run() int {
 	code := r.Runner.Run()
+	if err := r.suite.stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "operator:", err)
+		code = 1
+	}
 	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz"} {
 		if f := flag.Lookup(name); f != nil && f.Value.String() != "" {
 			return code
