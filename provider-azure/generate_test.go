@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -15,7 +14,6 @@ import (
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
-	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-azure/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-azure/emulator"
@@ -73,30 +71,6 @@ func TestGenerates(t *testing.T) {
 			suite.For(t).End(es)
 		})
 	}
-}
-
-// TestReplacedInTime checks that the Secret never holds an expired token, although each token lasts only seconds.
-func TestReplacedInTime(t *testing.T) {
-	const ns = "replaced-in-time"
-	srv := startEmulator(t, emulator.WithRegistryTokenLifetime(30*time.Second))
-	suite.For(t).Namespace(ns, nil)
-	suite.For(t).In(ns).Source("azure", map[string]string{"secret": "s3cret"})
-	suite.Start(t, "provider-azure", manifests.Permissions, newOperator)
-	suite.For(t).Create(newTokens(ns, "registry", tokensOf(srv, bySecret(""), pull)))
-	es := operatortest.Generated(ns, "registry", "ACRAccessToken", "registry")
-	suite.For(t).Create(es)
-	first := suite.For(t).Synced(es)["password"]
-	controlplane.Eventually(t, func() string {
-		token := suite.For(t).In(ns).Data("registry")["password"]
-		if _, _, ok := srv.RegistryToken(token); !ok {
-			t.Fatal("the Secret holds an expired token")
-		}
-		if token == first {
-			return "the token has not been replaced"
-		}
-		return ""
-	})
-	suite.For(t).End(es)
 }
 
 // TestGenerateExample applies the example of the docs, with another registry and namespace.

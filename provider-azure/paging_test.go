@@ -46,7 +46,7 @@ func TestManyPages(t *testing.T) {
 	here.Create(read)
 	for i, value := range []string{"one", "two"} {
 		t.Run(value, func(t *testing.T) { // The end of a subtest stops the operator.
-			suite.Start(t, "provider-azure", manifests.Permissions, func(opts ...operator.Option) *operator.Operator {
+			suite.StartAlone(t, "provider-azure", manifests.Permissions, func(opts ...operator.Option) *operator.Operator {
 				return operatorOf(azureconfig.Network{Wrap: srv.Divert(nil)}, opts...)
 			})
 			here := suite.For(t).In(ns)

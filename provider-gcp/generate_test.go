@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -13,7 +12,6 @@ import (
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
-	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
@@ -106,35 +104,6 @@ func TestLoginPerNamespace(t *testing.T) {
 	}
 }
 
-// TestReplacedInTime checks that the Secret never holds an expired token, although each token lasts only
-// seconds.
-func TestReplacedInTime(t *testing.T) {
-	const ns = "replaced-in-time"
-	srv := startEmulator(t, emulator.WithTokenLifetime(30*time.Second))
-	suite.For(t).Namespace(ns, nil)
-	suite.For(t).In(ns).Source("gcp", map[string]string{"key.json": string(srv.Key(reader))})
-	suite.Start(t, "provider-gcp", manifests.Permissions, newOperator)
-	spec := tokenSpec{Endpoint: srv.URL(), Auth: byKey("")}
-	suite.For(t).Create(newTokens(ns, "registry", spec))
-	es := operatortest.Generated(ns, "registry", "GCPAccessToken", "registry")
-	suite.For(t).Create(es)
-	first := suite.For(t).Synced(es)["password"]
-	controlplane.Eventually(t, func() string {
-		token := suite.For(t).In(ns).Data("registry")["password"]
-		if _, _, _, ok := srv.TokenInfo(token); !ok {
-			t.Fatal("the Secret holds an expired token")
-		}
-		if token == first {
-			return "the token has not been replaced"
-		}
-		return ""
-	})
-	if _, _, _, ok := srv.TokenInfo(first); !ok {
-		t.Error("the previous token has expired before the next one is stored: its readers are locked out")
-	}
-	suite.For(t).End(es)
-}
-
 // TestGenerateExample applies the example of the docs, with another address and namespace.
 func TestGenerateExample(t *testing.T) {
 	const ns = "registry"
@@ -212,21 +181,19 @@ func TestBadGenerators(t *testing.T) {
 		spec              tokenSpec
 		want, wantMessage string
 	}{
-		"NoSecret":      {"The Secret of the key does not exist.", tokenSpec{Auth: file("none")}, invalid, key + "Secret bad-generators/none does not exist"},
-		"Deleted":       {"The key was deleted.", tokenSpec{Auth: file("deleted")}, failed, key + "Google does not accept the key"},
-		"Elsewhere":     {"A namespaced generator reads only Secrets in its own namespace.", tokenSpec{Auth: byKey("bank")}, invalid, key + "Secret gcp must not name a namespace"},
-		"NoAccount":     {"The ServiceAccount does not exist.", tokenSpec{Auth: missing}, invalid, workload + ".serviceAccountRef: ServiceAccount bad-generators/missing does not exist"},
-		"Impersonation": {"The service account to impersonate does not exist.", tokenSpec{Auth: byToken("unknown@test-project.iam.gserviceaccount.com")}, failed, workload + ".serviceAccountEmail: "},
-		"Scope":         {"An unknown scope is reported.", tokenSpec{Auth: file("gcp"), Scopes: []string{"https://www.googleapis.com/oops"}}, invalid, "spec.scopes: the scope does not exist at Google"},
-		"Endpoint":      {"An endpoint of another server is rejected.", tokenSpec{Auth: file("gcp"), Endpoint: "https://evil.example"}, invalid, "spec.endpoint: "},
-		"Ambient":       {"A namespaced generator does not get the operator's own identity.", tokenSpec{}, invalid, "spec.auth: "},
+		"NoSecret":  {"The Secret of the key does not exist.", tokenSpec{Auth: file("none")}, invalid, key + "Secret bad-generators/none does not exist"},
+		"Deleted":   {"The key was deleted.", tokenSpec{Auth: file("deleted")}, failed, key + "Google does not accept the key"},
+		"Elsewhere": {"A namespaced generator reads only Secrets in its own namespace.", tokenSpec{Auth: byKey("bank")}, invalid, key + "Secret gcp must not name a namespace"},
+		"NoAccount": {"The ServiceAccount does not exist.", tokenSpec{Auth: missing}, invalid, workload + ".serviceAccountRef: ServiceAccount bad-generators/missing does not exist"},
+		"Scope":     {"An unknown scope is reported.", tokenSpec{Auth: file("gcp"), Scopes: []string{"https://www.googleapis.com/oops"}}, invalid, "spec.scopes: the scope does not exist at Google"},
+		"Endpoint":  {"An endpoint of another server is rejected.", tokenSpec{Auth: file("gcp"), Endpoint: "https://evil.example"}, invalid, "spec.endpoint: "},
+		"Ambient":   {"A namespaced generator does not get the operator's own identity.", tokenSpec{}, invalid, "spec.auth: "},
 	} {
 		bad[name] = operatortest.BadStore{Why: tc.why, Store: newTokens(ns, "", at(tc.spec)), Want: tc.want, Message: tc.wantMessage}
 	}
 	t.Run("GCPAccessToken", func(t *testing.T) { suite.BadStores(t, ns, bad, made) })
 	bad = map[string]operatortest.BadStore{
 		"NoNamespace": {Why: "The reference needs a namespace.", Store: newClusterTokens("", at(tokenSpec{Auth: byKey("")})), Want: invalid, Message: key + "Secret gcp needs a namespace"},
-		"Missing":     {Why: "The Secret does not exist in that namespace.", Store: newClusterTokens("", at(tokenSpec{Auth: byKey("nowhere")})), Want: invalid, Message: key + "Secret nowhere/gcp does not exist"},
 	}
 	t.Run("ClusterGCPAccessToken", func(t *testing.T) { suite.BadStores(t, ns, bad, made) })
 	t.Run("Ungated", func(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-onepassword/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-onepassword/emulator"
@@ -104,41 +103,6 @@ func TestCRD(t *testing.T) {
 	}
 }
 
-// TestCalls counts the reads that objects cause.
-func TestCalls(t *testing.T) {
-	const ns = "calls"
-	srv := start(t)
-	keys := []string{"a", "b", "c"}
-	ids := map[string]string{}
-	for _, key := range keys {
-		item := emulator.Item{Title: key}
-		for i := range 10 {
-			item.Fields = append(item.Fields, emulator.Field{Label: "p" + string(rune('0'+i)), Value: "x"})
-		}
-		ids[key] = srv.Add(emulator.DefaultVault, item)
-	}
-	suite.For(t).Namespace(ns, nil)
-	suite.For(t).In(ns).Source("onepassword", map[string]string{"token": emulator.DefaultToken})
-	suite.Start(t, "provider-onepassword", manifests.Permissions, newOperator)
-	for kind, s := range map[string]provider.Object{
-		"OnePasswordConnect": newStore(ns, "calls", specFor(srv.URL(), "", emulator.DefaultVault)), "ClusterOnePasswordConnect": newClusterStore("calls", specFor(srv.URL(), ns, emulator.DefaultVault), common.ClusterStoreSpec{}),
-	} {
-		t.Run(kind, func(t *testing.T) {
-			srv.Reset()
-			suite.Calls(t, ns, s, keys,
-				func(key string) (n int) {
-					for _, c := range srv.Calls("GetItem") {
-						if strings.HasSuffix(c.Name, ids[key]) {
-							n++
-						}
-					}
-					return n
-				},
-				func() int { return 1 }) // A token needs no login.
-		})
-	}
-}
-
 // TestRotatedToken replaces the token of a store.
 func TestRotatedToken(t *testing.T) {
 	const ns = "rotated"
@@ -178,14 +142,8 @@ func TestEscapes(t *testing.T) {
 		"ID":         operatortest.Key("The ID of that item is denied, because only titles are allowed.", foreign),
 		"Path":       operatortest.Key("A path to an item is denied.", "vaults/"+srv.VaultID(emulator.DefaultVault)+"/items/"+foreign),
 		"Reference":  operatortest.Key("A secret reference of 1Password is denied.", "op://shop/bank-db/password"),
-		"Up":         operatortest.Key("A path with .. is denied.", "market/../bank-db"),
 		"Quote":      operatortest.Key("A title with the end of a filter is denied.", `common" or title eq "bank-db`),
-		"Query":      operatortest.Key("An allowed title with a query is denied.", "common?filter=bank-db"),
-		"Case":       operatortest.Key("Titles are case-sensitive, although those of Connect are not.", "Common"),
-		"LookAlike":  operatortest.Key("A letter of another script that looks alike is denied.", "mаrket-db"),
 		"Everything": operatortest.Find("A find without a path is denied.", ""),
-		"Beginning":  operatortest.Find("A find for the namespace without a hyphen is denied.", ns),
-		"FindTags":   {Why: "A find by tags is denied, because other namespaces can set them.", Find: &common.Find{Tags: map[string]string{"team": ns}}},
 	}, callsOf(srv))
 }
 
