@@ -132,34 +132,19 @@ func TestBadAuth(t *testing.T) {
 		spec              v1alpha1.AWSSpec
 		want, wantMessage string
 	}{
-		"NoIDSecret":    {"The Secret of the access key id does not exist.", v1alpha1.AWSSpec{Auth: static(ref("none", "id"), goodKey)}, invalid, keyID + "Secret bad-auth/none does not exist"},
-		"NoIDKey":       {"The Secret has no such key for the access key id.", v1alpha1.AWSSpec{Auth: static(ref("aws", "none"), goodKey)}, invalid, keyID + `Secret bad-auth/aws has no value under key "none"`},
-		"BlankID":       {"The access key id is blank.", v1alpha1.AWSSpec{Auth: static(ref("bad", "blank"), goodKey)}, invalid, keyID + "the value is blank"},
-		"UnknownID":     {"AWS does not know the access key id.", v1alpha1.AWSSpec{Auth: static(ref("bad", "id"), goodKey)}, failed, keyID},
-		"IDElsewhere":   {"A namespaced store reads only Secrets in its own namespace.", v1alpha1.AWSSpec{Auth: static(in("bank", goodID), goodKey)}, invalid, keyID + "Secret aws must not name a namespace"},
-		"NoKeySecret":   {"The Secret of the secret access key does not exist.", v1alpha1.AWSSpec{Auth: static(goodID, ref("none", "key"))}, invalid, key + "Secret bad-auth/none does not exist"},
-		"NoKeyKey":      {"The Secret has no such key for the secret access key.", v1alpha1.AWSSpec{Auth: static(goodID, ref("aws", "none"))}, invalid, key},
-		"BlankKey":      {"The secret access key is blank.", v1alpha1.AWSSpec{Auth: static(goodID, ref("bad", "blank"))}, invalid, key + "the value is blank"},
-		"WrongKey":      {"The secret access key is of another access key id.", v1alpha1.AWSSpec{Auth: static(goodID, ref("bad", "key"))}, failed, key},
-		"NoToken":       {"The Secret of the session token does not exist.", v1alpha1.AWSSpec{Auth: static(goodID, goodKey, ref("none", "token"))}, invalid, session + "Secret bad-auth/none does not exist"},
-		"NoTokenKey":    {"The Secret has no such key for the session token.", v1alpha1.AWSSpec{Auth: static(goodID, goodKey, ref("aws", "token"))}, invalid, session},
-		"WrongToken":    {"The session token is wrong, for which AWS has the same error as for a wrong access key id.", v1alpha1.AWSSpec{Auth: static(ref("expired", "id"), ref("expired", "key"), ref("bad", "token"))}, failed, keyID + "AWS does not know the access key id, or a session token is missing or wrong"},
-		"ExpiredToken":  {"The session has expired.", v1alpha1.AWSSpec{Auth: static(ref("expired", "id"), ref("expired", "key"), ref("expired", "token"))}, failed, session},
-		"NoAccount":     {"The ServiceAccount does not exist.", v1alpha1.AWSSpec{Role: roles + "web", Auth: web("missing")}, invalid, account + "ServiceAccount bad-auth/missing does not exist"},
-		"Audience":      {"The token of the ServiceAccount has another audience.", v1alpha1.AWSSpec{Role: roles + "web", Auth: web("default", "https://elsewhere.example")}, failed, account},
-		"WebForbidden":  {"The role trusts another ServiceAccount.", v1alpha1.AWSSpec{Role: roles + "elsewhere", Auth: web("default")}, failed, "spec.role: cannot assume role " + roles + "elsewhere"},
-		"WebNoRole":     {"The role for the ServiceAccount does not exist.", v1alpha1.AWSSpec{Role: roles + "none", Auth: web("default")}, failed, "spec.role: cannot assume role " + roles + "none"},
-		"WebFirst":      {"The first of additionalRoles does not exist.", v1alpha1.AWSSpec{AdditionalRoles: []string{roles + "none"}, Role: roles + "first", Auth: web("default")}, failed, "spec.additionalRoles[0]: cannot assume role"},
-		"NoRole":        {"The role for the access key does not exist.", v1alpha1.AWSSpec{Role: roles + "none", Auth: good}, failed, "spec.role: cannot assume role " + roles + "none"},
-		"RoleForbidden": {"The role does not trust the user.", v1alpha1.AWSSpec{Role: roles + "web", Auth: good}, failed, "spec.role: cannot assume role"},
-		"NoExternalID":  {"The role requires an external id.", v1alpha1.AWSSpec{Role: roles + "guarded", Auth: good}, failed, "spec.externalID"},
-		"ExternalID":    {"The role requires another external id.", v1alpha1.AWSSpec{Role: roles + "guarded", ExternalID: "wrong", Auth: good}, failed, "spec.externalID"},
-		"FirstRole":     {"The first of additionalRoles cannot be assumed.", v1alpha1.AWSSpec{AdditionalRoles: []string{roles + "web"}, Role: roles + "first", Auth: good}, failed, "spec.additionalRoles[0]: cannot assume role"},
-		"SecondRole":    {"The second of additionalRoles cannot be assumed.", v1alpha1.AWSSpec{AdditionalRoles: []string{roles + "first", roles + "none"}, Role: roles + "first", Auth: good}, failed, "spec.additionalRoles[1]: cannot assume role"},
-		"LastRole":      {"spec.role cannot be assumed from additionalRoles.", v1alpha1.AWSSpec{AdditionalRoles: []string{roles + "first"}, Role: roles + "none", Auth: good}, failed, "spec.role: cannot assume role"},
-		"Ambient":       {"A namespaced store does not get the operator's own identity.", v1alpha1.AWSSpec{}, invalid, "spec.auth: "},
-		"UnknownCA":     {"The server's certificate is not trusted.", v1alpha1.AWSSpec{Endpoint: untrustedServer.URL, Auth: good}, common.ReasonStoreUnreachable, "check spec.endpoint"},
-		"PlainHTTP":     {"Plain http to another host is rejected.", v1alpha1.AWSSpec{Endpoint: "http://aws.example", Auth: good}, invalid, "spec.endpoint: "},
+		"NoIDSecret":   {"The Secret of the access key id does not exist.", v1alpha1.AWSSpec{Auth: static(ref("none", "id"), goodKey)}, invalid, keyID + "Secret bad-auth/none does not exist"},
+		"UnknownID":    {"AWS does not know the access key id.", v1alpha1.AWSSpec{Auth: static(ref("bad", "id"), goodKey)}, failed, keyID},
+		"IDElsewhere":  {"A namespaced store reads only Secrets in its own namespace.", v1alpha1.AWSSpec{Auth: static(in("bank", goodID), goodKey)}, invalid, keyID + "Secret aws must not name a namespace"},
+		"WrongKey":     {"The secret access key is of another access key id.", v1alpha1.AWSSpec{Auth: static(goodID, ref("bad", "key"))}, failed, key},
+		"NoToken":      {"The Secret of the session token does not exist.", v1alpha1.AWSSpec{Auth: static(goodID, goodKey, ref("none", "token"))}, invalid, session + "Secret bad-auth/none does not exist"},
+		"ExpiredToken": {"The session has expired.", v1alpha1.AWSSpec{Auth: static(ref("expired", "id"), ref("expired", "key"), ref("expired", "token"))}, failed, session},
+		"NoAccount":    {"The ServiceAccount does not exist.", v1alpha1.AWSSpec{Role: roles + "web", Auth: web("missing")}, invalid, account + "ServiceAccount bad-auth/missing does not exist"},
+		"WebForbidden": {"The role trusts another ServiceAccount.", v1alpha1.AWSSpec{Role: roles + "elsewhere", Auth: web("default")}, failed, "spec.role: cannot assume role " + roles + "elsewhere"},
+		"NoExternalID": {"The role requires an external id.", v1alpha1.AWSSpec{Role: roles + "guarded", Auth: good}, failed, "spec.externalID"},
+		"FirstRole":    {"The first of additionalRoles cannot be assumed.", v1alpha1.AWSSpec{AdditionalRoles: []string{roles + "web"}, Role: roles + "first", Auth: good}, failed, "spec.additionalRoles[0]: cannot assume role"},
+		"Ambient":      {"A namespaced store does not get the operator's own identity.", v1alpha1.AWSSpec{}, invalid, "spec.auth: "},
+		"UnknownCA":    {"The server's certificate is not trusted.", v1alpha1.AWSSpec{Endpoint: untrustedServer.URL, Auth: good}, common.ReasonStoreUnreachable, "check spec.endpoint"},
+		"PlainHTTP":    {"Plain http to another host is rejected.", v1alpha1.AWSSpec{Endpoint: "http://aws.example", Auth: good}, invalid, "spec.endpoint: "},
 	}
 	at := func(spec v1alpha1.AWSSpec) v1alpha1.AWSSpec {
 		spec.Region = "us-east-1"
@@ -179,14 +164,10 @@ func TestBadAuth(t *testing.T) {
 	for kind, make := range clusterStores {
 		t.Run(kind, func(t *testing.T) {
 			none, perNamespace := common.ClusterStoreSpec{}, common.ClusterStoreSpec{ScopeSpec: common.ScopeSpec{AuthenticationScope: common.ScopeManifestNamespace}}
-			elsewhere := web("default")
-			elsewhere.ServiceAccountRef.Namespace = "nowhere"
 			suite.BadStores(t, ns, map[string]operatortest.BadStore{
 				"NoNamespace":        {Why: "The reference needs a namespace.", Store: make(at(v1alpha1.AWSSpec{Auth: good}), none), Want: invalid, Message: keyID + "Secret aws needs a namespace"},
 				"KeyNoNamespace":     {Why: "Each reference needs a namespace of its own.", Store: make(at(v1alpha1.AWSSpec{Auth: static(in(ns, goodID), goodKey)}), none), Want: invalid, Message: key + "Secret aws needs a namespace"},
 				"AccountNoNamespace": {Why: "The reference to a ServiceAccount needs a namespace, too.", Store: make(at(v1alpha1.AWSSpec{Role: roles + "web", Auth: web("default")}), none), Want: invalid, Message: account + "ServiceAccount default needs a namespace"},
-				"NoSecret":           {Why: "The Secret does not exist in that namespace.", Store: make(at(v1alpha1.AWSSpec{Auth: static(in("nowhere", goodID), in(ns, goodKey))}), none), Want: invalid, Message: keyID + "Secret nowhere/aws does not exist"},
-				"NoAccount":          {Why: "The ServiceAccount does not exist in that namespace.", Store: make(at(v1alpha1.AWSSpec{Role: roles + "web", Auth: elsewhere}), none), Want: invalid, Message: account + "ServiceAccount nowhere/default does not exist"},
 			}, readsOf(srv))
 
 			// The login of a store with authenticationScope ManifestNamespace cannot be checked, so the

@@ -4,10 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -125,42 +123,6 @@ func TestGenerates(t *testing.T) {
 			suite.For(t).End(es)
 		})
 	}
-}
-
-// TestReplacedInTime checks that the Secret never holds an expired login. AWS's clock is almost twelve hours
-// behind, so each login lasts only seconds.
-func TestReplacedInTime(t *testing.T) {
-	const ns, lifetime = "replaced-in-time", 30 * time.Second
-	srv := startEmulator(t, emulator.WithClock(func() time.Time { return time.Now().Add(lifetime - 12*time.Hour) }))
-	suite.For(t).Namespace(ns, nil)
-	suite.For(t).In(ns).Source("aws", accessKey)
-	suite.Start(t, "provider-aws", manifests.Permissions, newOperator)
-	suite.For(t).Create(newECR(ns, "registry", v1alpha1.AWSSpec{Region: "us-east-1", Endpoint: srv.URL(), Auth: byKey()}))
-	es := operatortest.Generated(ns, "registry", "ECRAuthorizationToken", "registry")
-	suite.For(t).Create(es)
-	first := suite.For(t).Synced(es)
-	ends := func(data map[string]string) time.Time {
-		t.Helper()
-		seconds, err := strconv.ParseInt(data["expires_at"], 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return time.Unix(seconds, 0)
-	}
-	controlplane.Eventually(t, func() string {
-		now, data := time.Now(), suite.For(t).In(ns).Data("registry")
-		if !now.Before(ends(data)) {
-			t.Fatal("the Secret holds an expired login")
-		}
-		if data["password"] == first["password"] {
-			return "the login has not been replaced"
-		}
-		return ""
-	})
-	if !time.Now().Before(ends(first)) {
-		t.Error("the previous login has expired before the next one is stored: its readers are locked out")
-	}
-	suite.For(t).End(es)
 }
 
 // TestGenerateExamples applies the examples of the docs, with another address and namespace.
