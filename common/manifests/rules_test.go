@@ -88,6 +88,8 @@ var refusals = map[string]refusal{
 
 	"store-none":         {"An object that names no store is refused.", "ExternalSecret", "{dataFrom: [{extract: {key: a}}]}", "set storeRef, or sourceRef in each entry of data and dataFrom"},
 	"merge-json":         {"A merge to JSON needs a key.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, dataFrom: [{extract: {key: a}, rewrite: [{merge: {strategy: JSON, into: a}}]}]}", ""},
+	"store-none-entry":   {"So is one with an entry that names none.", "ExternalSecret", "{data: [{secretKey: a, remoteRef: {key: a}, sourceRef: {storeRef: {kind: FakeStore, name: s}}}, {secretKey: b, remoteRef: {key: b}}]}", "set storeRef, or sourceRef in each entry of data and dataFrom"},
+	"store-entry":        {"A store in each entry is enough.", "ExternalSecret", "{data: [{secretKey: a, remoteRef: {key: a}, sourceRef: {storeRef: {kind: FakeStore, name: s}}}]}", ""},
 	"merge-extract":      {"A merge with Extract needs no key.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, dataFrom: [{extract: {key: a}, rewrite: [{merge: {strategy: Extract, into: ''}}]}]}", ""},
 	"merge-extract-into": {"A merge with Extract refuses a key.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, dataFrom: [{extract: {key: a}, rewrite: [{merge: {strategy: Extract, into: a}}]}]}", "merge.into has no effect"},
 	"merge-into":         {"A merge with the default strategy, Extract, refuses a key.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, dataFrom: [{extract: {key: a}, rewrite: [{merge: {into: a}}]}]}", "merge.into has no effect"},
@@ -95,6 +97,10 @@ var refusals = map[string]refusal{
 
 	"cleanup":        {"cleanupPolicy is refused for a Secret that is not owned.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, target: {creationPolicy: Orphan, cleanupPolicy: Never}}", "cleanupPolicy needs creationPolicy Owner"},
 	"delete-shared":  {"deletionPolicy Delete is refused for a shared Secret.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, target: {creationPolicy: Merge, deletionPolicy: Delete}}", "deletionPolicy Delete needs creationPolicy Owner or Orphan"},
+	"delete-either":  {"It is refused for one that may be shared.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, target: {creationPolicy: CreateOrMerge, deletionPolicy: Delete}}", "deletionPolicy Delete needs creationPolicy Owner or Orphan"},
+	"delete-none":    {"It is refused without a Secret.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, target: {creationPolicy: None, deletionPolicy: Delete}}", "deletionPolicy Delete needs creationPolicy Owner or Orphan"},
+	"delete-orphan":  {"All policies are accepted for a Secret that is created.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, target: {creationPolicy: Orphan, deletionPolicy: Delete, immutable: true}}", ""},
+	"delete-owner":   {"So is a cleanupPolicy if it is owned.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, target: {creationPolicy: Owner, deletionPolicy: Delete, cleanupPolicy: Never, immutable: true}}", ""},
 	"merge-none":     {"deletionPolicy Merge is refused without a Secret.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, target: {creationPolicy: None, deletionPolicy: Merge}}", "deletionPolicy Merge needs a creationPolicy that writes a Secret"},
 	"freeze-shared":  {"immutable is refused for a shared Secret.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, target: {creationPolicy: Merge, immutable: true}}", "immutable needs creationPolicy Owner or Orphan"},
 	"restart-both":   {"Workloads are listed or found, not both.", "ExternalSecret", "{target: {restart: {auto: true, workloads: [{kind: Deployment, name: a}]}}, " + reads + "}", "set either auto: true or workloads"},

@@ -56,9 +56,11 @@ func wideServed(t *testing.T) *Plane {
 	p := wide.get(t)
 	everywhere.once.Do(func() {
 		everywhere.server = fake.NewServer()
-		flag, url := Receiving(t)
+		receive, url := Receiving(t)
 		everywhere.events = url
-		everywhere.end = operatortest.Run(operatorOf("provider-fake", fakev1.Group, p.Cluster.Config(), kindsOf(everywhere.server), operator.WithFlags(flag)))
+		everywhere.end = operatortest.Run(operatorOf("provider-fake", fakev1.Group, p.Cluster.Config(), kindsOf(everywhere.server), operator.WithFlags(receive), operator.WithFlags(func(f *operator.Flags) {
+			f.ProviderTimeout, f.ConfigMapTargets = 5*time.Second, true
+		})))
 	})
 	return p
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
-	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
@@ -34,32 +33,6 @@ func TestBadInput(t *testing.T) {
 			reason:  v1alpha1.ReasonStoreNotReady,
 			message: []string{"FakeStore", "broken", "InvalidSpec"},
 		},
-		"PropertyOfText": {
-			why:     "the spec names a property, but the value is not JSON",
-			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].RemoteRef.Property = "password" },
-			reason:  v1alpha1.ReasonSecretSyncedError,
-			message: []string{"Invalid: ", `"db"`, `FakeStore "store"`, "not JSON", `"password"`},
-		},
-		"MissingProperty": {
-			why: "the JSON has no such property",
-			spec: func(es *v1alpha1.ExternalSecret) {
-				es.Spec.Data[0].RemoteRef = v1alpha1.RemoteRef{Key: "json", Property: "absent"}
-			},
-			reason:  v1alpha1.ReasonSecretSyncedError,
-			message: []string{"NotFound: ", `"json"`, `FakeStore "store"`, `"absent"`},
-		},
-		"MissingSecret": {
-			why:     "under Retain the Secret stays as it is",
-			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].RemoteRef.Key = "absent" },
-			reason:  v1alpha1.ReasonSecretSyncedError,
-			message: []string{"NotFound: ", `"absent"`, `FakeStore "store"`},
-		},
-		"HugeValue": {
-			why:     "a value of 2 MiB fits in no Secret",
-			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].RemoteRef.Key = "huge" },
-			reason:  v1alpha1.ReasonSecretSyncedError,
-			message: []string{"Invalid: ", `"huge"`, `FakeStore "store"`, "2097152 bytes"},
-		},
 		"HugeInAll": {
 			why: "each value fits, but all together do not",
 			spec: func(es *v1alpha1.ExternalSecret) {
@@ -69,14 +42,6 @@ func TestBadInput(t *testing.T) {
 			},
 			reason:  v1alpha1.ReasonSecretSyncedError,
 			message: []string{"Invalid: ", "in total"},
-		},
-		"TwiceTheSameKey": {
-			why: "two entries for one key have no order",
-			spec: func(es *v1alpha1.ExternalSecret) {
-				es.Spec.Data = append(es.Spec.Data, es.Spec.Data[0])
-			},
-			reason:  v1alpha1.ReasonInvalidSpec,
-			message: []string{"spec.data[1].secretKey", "spec.data[0]", "remove one"},
 		},
 		"NothingToRead": {
 			why:     "the object has no entries",
@@ -145,25 +110,10 @@ func TestFaults(t *testing.T) {
 		fault   fake.Fault
 		message []string
 	}{
-		"OneDenied": {
-			why:     "one entry of a batch is denied",
-			fault:   fake.Fault{Key: "b", Err: provider.NewError(provider.Denied, "not allowed")},
-			message: []string{"Denied: ", `"b"`, "not allowed"},
-		},
 		"OneDropped": {
 			why:     "an entry that the answer lacks does not count as deleted",
 			fault:   fake.Fault{Key: "b", Drop: true},
 			message: []string{"Unavailable: ", `"b"`},
-		},
-		"Throttled": {
-			why:     "the provider asks to slow down",
-			fault:   fake.Fault{Call: fake.CallGetBatch, Err: provider.NewError(provider.Throttled, "slow down")},
-			message: []string{"Throttled: ", "slow down"},
-		},
-		"Unavailable": {
-			why:     "the provider fails",
-			fault:   fake.Fault{Call: fake.CallGetBatch, Err: provider.NewError(provider.Unavailable, "status 500")},
-			message: []string{"Unavailable: ", "status 500"},
 		},
 		"Unknown": {
 			why:     "an unclassified error is not shown, and does not count as NotFound",
@@ -179,11 +129,6 @@ func TestFaults(t *testing.T) {
 			why:     "the provider's code panics with a value in its message",
 			fault:   fake.Fault{Call: fake.CallGetBatch, Panic: "s3cret"},
 			message: []string{"Unavailable: "},
-		},
-		"OneGone": {
-			why:     "one of two secrets does not exist: under Retain both keys stay",
-			fault:   fake.Fault{Key: "b", Err: provider.NewError(provider.NotFound, "no such secret")},
-			message: []string{"NotFound: ", `"b"`},
 		},
 	}
 	for name, tc := range cases {

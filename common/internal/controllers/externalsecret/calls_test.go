@@ -70,7 +70,7 @@ func TestCalls(t *testing.T) {
 			}
 			e.Start()
 			// An object on another store is created later, so it is behind the others in the queue.
-			e.Server.Backend("other").Put("last", []byte("x"))
+			e.BackendOf("other").Put("last", []byte("x"))
 			e.Create(e.Store("other", "other"))
 			e.Create(e.ExternalSecret("last", func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Name = "other" }))
 			e.WantReady("last", v1alpha1.ReasonSecretSynced)
@@ -87,7 +87,7 @@ func TestCalls(t *testing.T) {
 
 // TestRestartIsQuiet restarts an operator whose objects are in sync: it reads nothing and writes nothing.
 func TestRestartIsQuiet(t *testing.T) {
-	e := newEnv(t)
+	e := newOwnEnv(t)
 	const n = 20
 	for i := range n {
 		name := fmt.Sprintf("s-%d", i)
@@ -155,8 +155,8 @@ func TestRefreshWritesNothing(t *testing.T) {
 // TestHangingStores has one store that hangs and one that throttles, each with more objects than there are workers.
 // Objects of a healthy store must not wait for them.
 func TestHangingStores(t *testing.T) {
-	e := newEnv(t, func(f *operator.Flags) { f.Concurrency = 4 })
-	hanging, throttled := e.Server.Backend("hanging"), e.Server.Backend("throttled")
+	e := newOwnEnv(t, func(f *operator.Flags) { f.Concurrency = 4 })
+	hanging, throttled := e.BackendOf("hanging"), e.BackendOf("throttled")
 	e.Create(e.Store("hanging", "hanging"))
 	e.Create(e.Store("throttled", "throttled"))
 	hanging.Inject(fake.Fault{Call: fake.CallGetBatch, Hang: true})
@@ -215,7 +215,7 @@ func TestRouting(t *testing.T) {
 
 // TestClass checks that an operator serves only the stores of its own class.
 func TestClass(t *testing.T) {
-	e := newEnv(t, func(f *operator.Flags) { f.ControllerClass = "blue" })
+	e := newOwnEnv(t, func(f *operator.Flags) { f.ControllerClass = "blue" })
 	e.Backend.Put("db", []byte("x"))
 	e.Backend.Put("other", []byte("x"))
 	e.Create(e.Store("blue", "main", func(s *fakev1.FakeStore) { s.Spec.Controller = "blue" }))
@@ -330,7 +330,7 @@ func TestCleanupPolicy(t *testing.T) {
 // TestNewObjectSharesNoOlderRead creates an object while the same secret is being read for another one. That answer may be older than
 // the new object, and a user writes a value before the object that reads it.
 func TestNewObjectSharesNoOlderRead(t *testing.T) {
-	e := newEnv(t, func(f *operator.Flags) { f.ProviderTimeout = time.Hour }) // A timeout would end the first read.
+	e := newOwnEnv(t, func(f *operator.Flags) { f.ProviderTimeout = time.Hour }) // A timeout would end the first read.
 	e.Backend.Put("shared", []byte("x"))
 	end := e.Backend.Inject(fake.Fault{Call: fake.CallGetBatch, Hang: true})
 	defer end()

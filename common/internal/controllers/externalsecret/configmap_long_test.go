@@ -9,9 +9,9 @@ import (
 
 func init() {
 	maps.Copy(onBoth, map[string]func(*testing.T){
-		"CreationChanges": TestCreationPolicyChanges, "Guest": TestOwnerWithGuest, "Drift": TestForeignChanges,
+		"CreationChanges": TestCreationPolicyChanges, "Drift": TestForeignChanges,
 		"MergeHandOver": TestMergeHandOver, "MergeQueue": TestMergeQueue, "NotFoundWithGuest": TestNotFoundWithGuest,
-		"Cascade": TestCascade, "Cleanup": TestCleanupMoves, "Immutable": TestImmutableMoves,
-		"Revert": TestRevertBackoff, "FailureNeverDeletes": TestFailureNeverDeletes,
+		"Cleanup":             TestCleanupMoves,
+		"FailureNeverDeletes": TestFailureNeverDeletes,
 	})
 }

@@ -50,7 +50,7 @@ func TestConfigMapRefused(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			e := newEnv(t, func(f *operator.Flags) { f.ConfigMapTargets = tc.on })
+			e := newOwnEnv(t, func(f *operator.Flags) { f.ConfigMapTargets = tc.on })
 			e.Backend.Put("db", []byte(tc.value))
 			secret := e.plain("db", "value", "theirs")
 			if tc.there != nil {

@@ -3,7 +3,6 @@ package externalsecret_test
 import (
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,7 +19,13 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // env is a testenv.Env with helpers for ExternalSecrets.
 type env struct{ *testenv.Env }
 
-func newEnv(t *testing.T, flags ...func(*operator.Flags)) *env {
+// newEnv returns an env under the operator that serves all tests. A test that stops its operator, or sets flags, has newOwnEnv.
+func newEnv(t *testing.T) *env {
+	t.Helper()
+	return &env{asConfigMaps(t, testenv.NewServed(t))}
+}
+
+func newOwnEnv(t *testing.T, flags ...func(*operator.Flags)) *env {
 	t.Helper()
 	e := newIdleEnv(t, flags...)
 	e.Start()
@@ -30,22 +35,6 @@ func newEnv(t *testing.T, flags ...func(*operator.Flags)) *env {
 func newIdleEnv(t *testing.T, flags ...func(*operator.Flags)) *env {
 	t.Helper()
 	return &env{asConfigMaps(t, testenv.NewIdle(t, flags...))}
-}
-
-// prompt bounds the time for steps that should take less than a second. A machine under load may need longer. A
-// missed event delays a step until the next check, 40 seconds or more later.
-const prompt = 20 * time.Second
-
-// promptly waits until f returns an empty string, and logs how long that took.
-func (e *env) promptly(what string, f func() string) {
-	e.Helper()
-	start := time.Now()
-	e.Eventually(f)
-	took := time.Since(start)
-	e.Logf("%s after %s", what, took.Round(time.Millisecond))
-	if took > prompt {
-		e.Errorf("%s after %s, want a second", what, took)
-	}
 }
 
 // withDefault sets the flag --default-secret-cleanup-policy.

@@ -27,12 +27,6 @@ func TestFence(t *testing.T) {
 				e.Create(e.ExternalSecret("db", func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].SecretKey = "other" }))
 			},
 		},
-		"Changed": {
-			why: "the object has a later generation",
-			moveOn: func(e *env, es *v1alpha1.ExternalSecret) {
-				testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].SecretKey = "other" })
-			},
-		},
 		"Deleted": {
 			why: "the Secret of a deleted object is not created again",
 			moveOn: func(e *env, es *v1alpha1.ExternalSecret) {

@@ -50,7 +50,7 @@ func TestCreationPolicy(t *testing.T) {
 					harmed = e.dataOf("db")
 				}
 				if tc.atOnce {
-					e.promptly(what+" restored", func() string { return cmp.Diff(want, e.dataOf("db")) })
+					e.Eventually(func() string { return cmp.Diff(want, e.dataOf("db")) })
 					continue
 				}
 				e.WaitForEvents()
@@ -70,18 +70,6 @@ func TestCreationPolicy(t *testing.T) {
 
 // equalEmpty treats an empty map and nil as equal.
 var equalEmpty = cmp.Comparer(func(a, b map[string]string) bool { return len(a) == 0 && len(b) == 0 || cmp.Equal(a, b) })
-
-// TestOrphanReverts checks that a periodic refresh reverts a user's changes, as the guide warns.
-func TestOrphanReverts(t *testing.T) {
-	e := newEnv(t)
-	e.Backend.Put("db", []byte("right"))
-	e.synced("db", creates(v1alpha1.CreateOrphan), every("1s"))
-	s := e.Secret("db")
-	testenv.Update(e.Client, s.DeepCopy(), func(s *corev1.Secret) { s.Data["value"], s.Data["foreign"] = []byte("edited"), []byte("keep") })
-	e.wantData("db", holds("value", "right", "foreign", "keep"))
-	e.Delete(s)
-	e.wantData("db", holds("value", "right"))
-}
 
 // TestNone reads the provider and writes no Secret, whether one exists or not.
 func TestNone(t *testing.T) {
@@ -193,7 +181,7 @@ func TestCreationPolicyChanges(t *testing.T) {
 			e.WantStore("store", v1alpha1.ReasonStoreValid)
 			for _, to := range []v1alpha1.CreationPolicy{orphan, owner, either, owner, merge, owner, from} {
 				testenv.Update(e.Client, es, creates(to))
-				e.promptly(fmt.Sprintf("creationPolicy %s took effect", to), func() string {
+				e.Eventually(func() string {
 					if s := e.Secret("db"); operatortest.OwnedBy(s, es) != (to == owner) {
 						return fmt.Sprintf("owners are %v", s.OwnerReferences)
 					}

@@ -2,7 +2,6 @@ package externalsecret_test
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -28,7 +27,6 @@ func TestForeignChanges(t *testing.T) {
 	}{
 		"Key":       {"a key of another client", func(_ *env, s *corev1.Secret) { s.Data["foreign"] = []byte("keep") }},
 		"Finalizer": {"a finalizer of another client", func(_ *env, s *corev1.Secret) { s.Finalizers = []string{"example.com/hold"} }},
-		"LikeOurs":  {"an annotation with the prefix of marks that is not a mark", func(_ *env, s *corev1.Secret) { s.Annotations[v1alpha1.MarkAnnotationPrefix+"x"] = "{}" }},
 		"Owner": {"an owner that controls nothing", func(e *env, s *corev1.Secret) {
 			s.OwnerReferences = append(s.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: e.configMap("owner")})
 		}},
@@ -90,65 +88,6 @@ func (e *env) keepSpoiling(name string, wrong func(*corev1.Secret)) (intactCount
 		}
 	})
 	return func() int { return int(n.Load()) }, func() { cancel(); wg.Wait() }
-}
-
-// TestRevertBackoff keeps changing a Secret. The operator waits longer before each revert, reports a conflict, and
-// restores the Secret once the changes stop.
-func TestRevertBackoff(t *testing.T) {
-	t.Parallel()
-	cases := map[string]struct {
-		reason string
-		wrong  func(*corev1.Secret)
-		change spec
-	}{
-		"Value":   {"changes the value", func(s *corev1.Secret) { s.Data["value"] = []byte("wrong") }, nil},
-		"Deletes": {"deletes the Secret", nil, nil},
-		"Merge":   {"changes the value in a Secret of a user", func(s *corev1.Secret) { s.Data["value"] = []byte("wrong") }, creates(v1alpha1.CreateMerge)},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			e := newEnv(t)
-			e.Backend.Put("db", []byte("right"))
-			var change []spec
-			if tc.change != nil {
-				e.plain("db", "foreign", "keep")
-				change = append(change, tc.change)
-			}
-			e.synced("db", change...)
-			intactCount, end := e.keepSpoiling("db", tc.wrong)
-			defer end()
-			c := e.WantReady("db", v1alpha1.ReasonConflict)
-			if c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "another client keeps deleting") || !strings.Contains(c.Message, `"db"`) {
-				t.Errorf("Ready is %s: %q, want False and a message that another client keeps changing the Secret", c.Status, c.Message)
-			}
-			since, before, reads := time.Now(), intactCount(), e.Backend.ReadsOf("db")
-			if before < 5 {
-				t.Errorf("the back-off began after %d reverts, want at least five without delay", before)
-			}
-			tick := time.NewTicker(100 * time.Millisecond)
-			defer tick.Stop()
-			for now := range tick.C {
-				if now.Sub(since) > 5*time.Second {
-					break
-				}
-			}
-			// Waits of 1, 2 and 4 seconds allow three reverts in these five seconds.
-			got := intactCount() - before
-			t.Logf("%s: the back-off began after %d reverts; %d more in %s, with %d reads", tc.reason, before, got, time.Since(since).Round(100*time.Millisecond), e.Backend.ReadsOf("db")-reads)
-			if got > 4 {
-				t.Errorf("%s: %d reverts in five seconds, want at most 4", tc.reason, got)
-			}
-			if got := e.Backend.ReadsOf("db") - reads; got > 5 {
-				t.Errorf("%s: %d reads in five seconds, want about one for each revert", tc.reason, got)
-			}
-			e.WantReady("db", v1alpha1.ReasonConflict)
-			end()
-			e.WantSecret("db", "value", "right")
-			e.WantReady("db", v1alpha1.ReasonSecretSynced)
-			e.WaitForEvents()
-			e.WantSecret("db", "value", "right")
-		})
-	}
 }
 
 // stepping is a clock that moves only when step is called.

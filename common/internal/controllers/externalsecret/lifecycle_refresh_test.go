@@ -31,15 +31,9 @@ func TestRefreshPolicy(t *testing.T) {
 		// onTime and onChange are true if the interval, or a change, causes a read.
 		onTime, onChange bool
 	}{
-		"Default":     {"the default is Periodic with an interval of an hour", refreshes(""), true, true},
 		"Periodic":    {"reads on the interval and on changes", refreshes(v1alpha1.RefreshPeriodic), true, true},
 		"OnChange":    {"reads on changes only", refreshes(v1alpha1.RefreshOnChange), false, true},
 		"CreatedOnce": {"reads once", refreshes(v1alpha1.RefreshCreatedOnce), false, false},
-		"Zero":        {"an interval of 0 means CreatedOnce", every("0"), false, false},
-		"ZeroSeconds": {"0s means the same as 0", every("0s"), false, false},
-		"OnChangeZero": {"OnChange ignores the interval", func(es *v1alpha1.ExternalSecret) {
-			es.Spec.RefreshPolicy, es.Spec.RefreshInterval = v1alpha1.RefreshOnChange, "0"
-		}, false, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -118,28 +112,6 @@ func TestRefreshPolicy(t *testing.T) {
 	}
 }
 
-// TestFirstReadFails fails the first read under policies that read once. The read is retried until it succeeds, also
-// after a change of the spec.
-func TestFirstReadFails(t *testing.T) {
-	t.Parallel()
-	for _, p := range []v1alpha1.RefreshPolicy{v1alpha1.RefreshOnChange, v1alpha1.RefreshCreatedOnce} {
-		t.Run(string(p), func(t *testing.T) {
-			e := newEnv(t)
-			e.Create(e.ExternalSecret("retried", refreshes(p)))
-			e.Create(e.ExternalSecret("corrected", refreshes(p)))
-			e.WantReady("retried", v1alpha1.ReasonSecretSyncedError)
-			e.WantReady("corrected", v1alpha1.ReasonSecretSyncedError)
-			e.Backend.Put("retried", []byte("x"))
-			e.Backend.Put("other", []byte("x"))
-			testenv.Update(e.Client, e.Get("corrected"), testenv.Fills("value", "other"))
-			for _, name := range []string{"retried", "corrected"} {
-				e.WantReady(name, v1alpha1.ReasonSecretSynced)
-				e.wantData(name, holds("value", "x"))
-			}
-		})
-	}
-}
-
 // TestRequestFails requests a refresh that fails. The status shows that the request was answered, and the request is not lost over
 // a restart.
 func TestRequestFails(t *testing.T) {
@@ -165,40 +137,6 @@ func TestRequestFails(t *testing.T) {
 			e.Eventually(func() string {
 				return cmp.Diff([]string{"1", "1", v1alpha1.ReasonSecretSynced, "1"}, append(state(), e.dataOf("db")["value"]))
 			})
-		})
-	}
-}
-
-// TestRequests requests a refresh of objects that are read once.
-func TestRequests(t *testing.T) {
-	t.Parallel()
-	cases := map[string]struct {
-		reason string
-		target v1alpha1.Target
-		want   map[string]string
-	}{
-		"Owner":         {"the value is read and written", v1alpha1.Target{}, holds("value", "two")},
-		"Orphan":        {"Orphan restores its keys on request", v1alpha1.Target{CreationPolicy: v1alpha1.CreateOrphan}, holds("value", "two")},
-		"Merge":         {"the Secret of a user is written", v1alpha1.Target{Name: "shared", CreationPolicy: v1alpha1.CreateMerge}, holds("foreign", "keep", "value", "two")},
-		"CreateOrMerge": {"the Secret of a user is written", v1alpha1.Target{Name: "shared", CreationPolicy: v1alpha1.CreateCreateOrMerge}, holds("foreign", "keep", "value", "two")},
-		"None":          {"served, although nothing is written", v1alpha1.Target{CreationPolicy: v1alpha1.CreateNone}, nil},
-		"Immutable":     {"served without a read", v1alpha1.Target{Immutable: true}, holds("value", "one")},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			e := newEnv(t)
-			e.plain("shared", "foreign", "keep")
-			e.Backend.Put("db", []byte("one"))
-			e.synced("db", into(tc.target), refreshes(v1alpha1.RefreshCreatedOnce))
-			e.Backend.Put("db", []byte("two"))
-			e.refresh("db")
-			name := tc.target.Name
-			if name == "" {
-				name = "db"
-			}
-			if diff := cmp.Diff(tc.want, e.dataOf(name)); diff != "" {
-				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
-			}
 		})
 	}
 }
@@ -278,7 +216,7 @@ func TestStatus(t *testing.T) {
 
 // TestEvents checks the Events of an object: none for the first sync, then one for each write, failure and recovery.
 func TestEvents(t *testing.T) {
-	e := newEnv(t)
+	e := newOwnEnv(t)
 	e.Backend.Put("db", []byte("one"))
 	e.synced("db", deletes(v1alpha1.DeletionDelete))
 	e.Backend.Put("quiet", []byte("one"))

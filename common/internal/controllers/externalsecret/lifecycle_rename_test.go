@@ -115,21 +115,6 @@ func (e *env) wantReleased(name string) {
 	}
 }
 
-// TestRenameMerge changes the target from one Secret of a user to another. Own keys stay in the old Secret, as they
-// do under Merge when the object is deleted.
-func TestRenameMerge(t *testing.T) {
-	e := newEnv(t)
-	e.Backend.Put("db", []byte("x"))
-	e.plain("old", "foreign", "keep")
-	es := e.synced("db", mergesInto("old"))
-	testenv.Update(e.Client, es, mergesInto("new"))
-	e.WantReady("db", v1alpha1.ReasonSecretMissing)
-	e.plain("new", "other", "keep")
-	e.WantReady("db", v1alpha1.ReasonSecretSynced)
-	e.wantData("new", holds("value", "x", "other", "keep"))
-	e.wantData("old", holds("value", "x", "foreign", "keep"))
-}
-
 // TestRenameHeldUp changes target.name while the new Secret cannot be written. The old Secret stays until it can.
 func TestRenameHeldUp(t *testing.T) {
 	t.Parallel()
@@ -140,10 +125,6 @@ func TestRenameHeldUp(t *testing.T) {
 	}{
 		"Denied": {"the provider denies the read", func(e *env) func() {
 			return e.Backend.Inject(fake.Fault{Err: provider.NewError(provider.Denied, "not allowed")})
-		}, v1alpha1.ReasonSecretSyncedError},
-		"Gone": {"the remote secret does not exist", func(e *env) func() {
-			e.Backend.Delete("db")
-			return func() { e.Backend.Put("db", []byte("x")) }
 		}, v1alpha1.ReasonSecretSyncedError},
 		"Foreign": {"the new Secret has another owner", func(e *env) func() {
 			yes := true
@@ -162,9 +143,6 @@ func TestRenameHeldUp(t *testing.T) {
 			testenv.Update(e.Client, es, into(v1alpha1.Target{Name: "new"}))
 			e.WantReady("db", tc.want)
 			e.wantUnchanged(before)
-			e.Stop()
-			e.Start()
-			e.WantReady("db", tc.want)
 			testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
 			e.WantReady("db", tc.want)
 			e.wantUnchanged(before)
@@ -184,13 +162,12 @@ func TestRenameBack(t *testing.T) {
 		// between runs between the two changes, and after runs after them; nil for none.
 		between, after func(e *env)
 	}{
-		"AtOnce":       {"the second change comes at once", nil, nil},
-		"StoppedOnce":  {"the first is carried out, the second comes while the operator is stopped", func(e *env) { e.wantData("new", holds("value", "x")); e.Stop() }, func(e *env) { e.Start() }},
-		"ManyRestarts": {"the operator restarts several times", func(e *env) { e.Stop(); e.Start(); e.Stop(); e.Start() }, func(e *env) { e.Stop(); e.Start() }},
+		"AtOnce":      {"the second change comes at once", nil, nil},
+		"StoppedOnce": {"the first is carried out, the second comes while the operator is stopped", func(e *env) { e.wantData("new", holds("value", "x")); e.Stop() }, func(e *env) { e.Start() }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			e := newEnv(t)
+			e := newOwnEnv(t)
 			e.Backend.Put("db", []byte("x"))
 			es := e.synced("db", into(v1alpha1.Target{Name: "old"}))
 			testenv.Update(e.Client, es, into(v1alpha1.Target{Name: "new"}))
@@ -217,7 +194,7 @@ func TestRenameBack(t *testing.T) {
 // TestRenameUnlabelled changes target.name after another client has removed the label of the Secret, which the operator then finds by
 // the status only.
 func TestRenameUnlabelled(t *testing.T) {
-	e := newEnv(t)
+	e := newOwnEnv(t)
 	e.Backend.Put("db", []byte("x"))
 	es := e.synced("db", into(v1alpha1.Target{Name: "old", CleanupPolicy: onDelete}))
 	e.Stop()

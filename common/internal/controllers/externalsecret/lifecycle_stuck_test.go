@@ -72,7 +72,7 @@ func TestUnlabelled(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			e := newEnv(t)
+			e := newOwnEnv(t)
 			e.Backend.Put("db", []byte("one"))
 			e.synced("db", tc.spec)
 			e.Stop() // A running operator would restore the label.
@@ -102,7 +102,7 @@ func TestPartlyBlocked(t *testing.T) {
 		delete(s.Data, "k2")
 		delete(s.Annotations, target.MarkKey("second"))
 	})
-	e.promptly("the key was restored", func() string { return cmp.Diff(want, e.dataOf("shared")) })
+	e.Eventually(func() string { return cmp.Diff(want, e.dataOf("shared")) })
 	e.WantReady("second", v1alpha1.ReasonConflict)
 }
 
@@ -149,7 +149,7 @@ func TestTerminatingTarget(t *testing.T) {
 // TestClassHandedOver moves a store to the operator of another class. That operator takes over the objects that are
 // in sync, too.
 func TestClassHandedOver(t *testing.T) {
-	e := newEnv(t)
+	e := newOwnEnv(t)
 	e.Backend.Put("db", []byte("one"))
 	e.synced("db")
 	second := &env{e.SecondOperator(func(f *operator.Flags) { f.ControllerClass = "second" })}

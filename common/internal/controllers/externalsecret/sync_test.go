@@ -58,37 +58,15 @@ func TestSync(t *testing.T) {
 	}
 }
 
-func TestRefreshRequest(t *testing.T) {
-	e := newEnv(t)
-	e.Backend.Put("db", []byte("one"))
-	es := e.ExternalSecret("db")
-	e.Create(es)
-	e.WantSecret("db", "value", "one")
-
-	e.Backend.Put("db", []byte("two"))
-	testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) {
-		es.Annotations = map[string]string{v1alpha1.RefreshRequestAnnotation: "now"}
-	})
-	e.WantSecret("db", "value", "two")
-	e.Eventually(func() string {
-		if got := e.Get("db").Status.ObservedRefreshRequest; got != "now" {
-			return "observedRefreshRequest is " + got
-		}
-		return ""
-	})
-}
-
 func TestDrift(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		change func(*corev1.Secret)
 	}{
-		"Value":      {"a changed value is restored", func(s *corev1.Secret) { s.Data["value"] = []byte("evil") }},
-		"KeyRemoved": {"a removed key is restored", func(s *corev1.Secret) { delete(s.Data, "value") }},
-		"LabelGone":  {"a removed label is restored, although the watch no longer selects the Secret", func(s *corev1.Secret) { s.Labels = nil }},
-		"MarkGone":   {"a removed mark is restored", func(s *corev1.Secret) { s.Annotations = nil }},
-		"OwnerGone":  {"a removed owner is restored", func(s *corev1.Secret) { s.OwnerReferences = nil }},
+		"LabelGone": {"a removed label is restored, although the watch no longer selects the Secret", func(s *corev1.Secret) { s.Labels = nil }},
+		"MarkGone":  {"a removed mark is restored", func(s *corev1.Secret) { s.Annotations = nil }},
+		"OwnerGone": {"a removed owner is restored", func(s *corev1.Secret) { s.OwnerReferences = nil }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -110,20 +88,4 @@ func TestDrift(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestDeletedSecretReturns(t *testing.T) {
-	e := newEnv(t)
-	e.Backend.Put("db", []byte("s3cret"))
-	e.Create(e.ExternalSecret("db"))
-	s := e.WantSecret("db", "value", "s3cret")
-	if err := e.API.Delete(e.Ctx, s); err != nil {
-		t.Fatal(err)
-	}
-	e.Eventually(func() string {
-		if got := e.Secret("db"); got == nil || got.UID == s.UID {
-			return "the Secret was not created again"
-		}
-		return ""
-	})
 }

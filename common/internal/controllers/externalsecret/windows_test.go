@@ -12,8 +12,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 	"github.com/direct-secrets/direct-secrets/common/operator"
-	"github.com/direct-secrets/direct-secrets/common/provider"
-	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 // TestSyncWindows has an object whose periodic refresh waits for a window, and provokes what does not wait.
@@ -39,28 +37,8 @@ func TestSyncWindows(t *testing.T) {
 			until(s, s.opens.Add(time.Minute))
 			s.start()
 		}},
-		"Request": {"a request does not wait", func(s state) {
-			testenv.Update(s.Client, s.Get("db"), testenv.Request("1"))
-		}},
-		"Spec": {"a changed spec does not wait", func(s state) {
-			testenv.Update(s.Client, s.Get("db"), every("2h"))
-		}},
-		"Label": {"a changed label does not wait", func(s state) {
-			testenv.Update(s.Client, s.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Labels = map[string]string{"a": "b"} })
-		}},
 		"Drift": {"a Secret that was changed is restored", func(s state) {
 			testenv.Update(s.Client, s.Secret("db"), func(secret *corev1.Secret) { secret.Data["value"] = []byte("wrong") })
-		}},
-		"Deleted": {"a Secret that was deleted is restored", func(s state) { s.Delete(s.Secret("db")) }},
-		"Retry": {"a failure is retried", func(s state) {
-			repair := s.Backend.Inject(fake.Fault{Key: "db", Err: provider.NewError(provider.Denied, "not allowed")})
-			testenv.Update(s.Client, s.Get("db"), testenv.Request("1"))
-			s.WantReady("db", v1alpha1.ReasonSecretSyncedError)
-			testenv.Update(s.Client, s.Get("db"), testenv.Request(""))
-			repair()
-		}},
-		"NoWindows": {"an object without windows does not wait", func(s state) {
-			testenv.Update(s.Client, s.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec.SyncWindows = nil })
 		}},
 	}
 	for name, tc := range cases {
