@@ -27,6 +27,8 @@ type Env struct {
 	// Config is the configuration of operators that are started later, Flags their flags.
 	Config *rest.Config
 	Flags  []func(*operator.Flags)
+	// EventsURL is where the operator of NewServed receives events.
+	EventsURL string
 	// prefix precedes the names of backends, if tests share a server.
 	prefix string
 	stop   func()
@@ -45,7 +47,7 @@ func NewServed(t *testing.T) *Env {
 	t.Helper()
 	t.Parallel()
 	e := On(t, wideServed(t), "t-"+RandomName())
-	e.prefix, e.Server = e.NS+"-", everywhere.server
+	e.prefix, e.Server, e.EventsURL = e.NS+"-", everywhere.server, everywhere.events
 	e.Backend = e.BackendOf("main")
 	e.Namespace(e.NS, nil)
 	deletePushes(t, e.Client)

@@ -22,16 +22,21 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// newEnv starts an operator with the event source "events" over the queue of the store "store".
-func newEnv(t *testing.T, flags ...func(*operator.Flags)) *testenv.Env {
-	t.Helper()
-	e := testenv.New(t, flags...)
+// newEnv has the event source "events" over the queue of the store "store".
+func newEnv(t *testing.T) *testenv.Env { return observe(testenv.NewServed(t)) }
+
+// newOwnEnv is newEnv for a test that stops its operator or sets flags.
+func newOwnEnv(t *testing.T, flags ...func(*operator.Flags)) *testenv.Env {
+	return observe(testenv.New(t, flags...))
+}
+
+func observe(e *testenv.Env) *testenv.Env {
 	e.Create(source(e, "events"))
 	return e
 }
 
 func source(e *testenv.Env, name string) *fakev1.FakeEventSource {
-	return &fakev1.FakeEventSource{ObjectMeta: e.Meta(name), Spec: fakev1.FakeEventSourceSpec{Backend: "main"}}
+	return &fakev1.FakeEventSource{ObjectMeta: e.Meta(name), Spec: fakev1.FakeEventSourceSpec{Backend: e.Store("", "main").Spec.Backend}}
 }
 
 // seldom makes an object rely on events.
@@ -239,7 +244,7 @@ func TestDelivery(t *testing.T) {
 		e.WantSecret("db", "value", "new")
 	})
 	t.Run("Stopped", func(t *testing.T) {
-		e := newEnv(t)
+		e := newOwnEnv(t)
 		e.Backend.Queue.Hold = time.Second
 		e.Backend.Put("db", []byte("old"))
 		e.Create(e.ExternalSecret("db", seldom))
@@ -299,7 +304,7 @@ func TestQueueFails(t *testing.T) {
 
 // TestNoRemoteChanges receives nothing, because that changes the queue.
 func TestNoRemoteChanges(t *testing.T) {
-	e := newEnv(t, func(f *operator.Flags) { f.NoRemoteChanges = true })
+	e := newOwnEnv(t, func(f *operator.Flags) { f.NoRemoteChanges = true })
 	e.Backend.Put("db", []byte("old"))
 	e.Create(e.ExternalSecret("db", seldom))
 	e.WantReady("db", v1alpha1.ReasonSecretSynced)

@@ -73,8 +73,7 @@ func wantStatus(e *testenv.Client, url, key string, want int) {
 
 // TestReceiver sends signed requests about secrets of stores that a receiver names, and of others.
 func TestReceiver(t *testing.T) {
-	set, url := testenv.Receiving(t)
-	e := testenv.New(t, set)
+	e := testenv.NewServed(t)
 	e.Create(e.Store("other", "main"))
 	e.Backend.Put("shop/db", []byte("old"))
 	for _, store := range []string{"store", "other"} {
@@ -89,19 +88,19 @@ func TestReceiver(t *testing.T) {
 		t.Errorf("the message of Ready is %q", c.Message)
 	}
 	e.Backend.Put("shop/db", []byte("new"))
-	wantStatus(e.Client, url+e.NS+"/ci", "shop/db", http.StatusOK)
+	wantStatus(e.Client, e.EventsURL+e.NS+"/ci", "shop/db", http.StatusOK)
 	if diff := cmp.Diff([]string{"new", "old"}, []string{e.Data("store")["value"], e.Data("other")["value"]}); diff != "" {
 		t.Errorf("at the answer, the objects of the named store only have the new value: -want, +got:\n%s", diff)
 	}
 	reads := e.Backend.Reads()
-	wantStatus(e.Client, url+e.NS+"/ci", "shop/other", http.StatusOK)
+	wantStatus(e.Client, e.EventsURL+e.NS+"/ci", "shop/other", http.StatusOK)
 	if n := e.Backend.Reads() - reads; n != 0 {
 		t.Errorf("a request about a secret that no object reads: %d reads", n)
 	}
-	if status, err := post(e.Ctx, url+e.NS+"/ci", `{}`); err != nil || status != http.StatusBadRequest {
+	if status, err := post(e.Ctx, e.EventsURL+e.NS+"/ci", `{}`); err != nil || status != http.StatusBadRequest {
 		t.Errorf("a malformed body: status %d, %v", status, err)
 	}
-	wantStatus(e.Client, url+e.NS+"/absent", "shop/db", http.StatusUnauthorized)
+	wantStatus(e.Client, e.EventsURL+e.NS+"/absent", "shop/db", http.StatusUnauthorized)
 	e.Eventually(func() string {
 		r := &v1alpha1.EventReceiver{ObjectMeta: e.Meta("ci")}
 		if err := e.API.Get(e.Ctx, client.ObjectKeyFromObject(r), r); err != nil {
@@ -111,7 +110,7 @@ func TestReceiver(t *testing.T) {
 	})
 	e.Delete(&v1alpha1.EventReceiver{ObjectMeta: e.Meta("ci")})
 	e.Eventually(func() string {
-		if status, err := post(e.Ctx, url+e.NS+"/ci", `{"keys":["shop/db"]}`); err != nil || status != http.StatusUnauthorized {
+		if status, err := post(e.Ctx, e.EventsURL+e.NS+"/ci", `{"keys":["shop/db"]}`); err != nil || status != http.StatusUnauthorized {
 			return fmt.Sprintf("after the deletion: status %d, %v", status, err)
 		}
 		return ""
@@ -120,8 +119,7 @@ func TestReceiver(t *testing.T) {
 
 // TestReceiverMatches sends requests with keys that objects use, and with others.
 func TestReceiverMatches(t *testing.T) {
-	set, url := testenv.Receiving(t)
-	e := testenv.New(t, set)
+	e := testenv.NewServed(t)
 	e.Create(e.Store("other", "main"))
 	for name, store := range map[string]string{"a": "store", "b": "store", "c": "other"} {
 		e.Backend.Put(name, []byte("value"))
@@ -137,7 +135,7 @@ func TestReceiverMatches(t *testing.T) {
 		{"A key counts once.", `"a","b","b"`, `{"matched":2,"keys":2}`},
 		{"An object of a store that the receiver does not name is not reached.", `"c"`, `{"matched":0,"keys":1}`},
 	} {
-		status, content, err := exchange(e.Ctx, url+e.NS+"/ci", `{"keys":[`+tc.keys+`]}`)
+		status, content, err := exchange(e.Ctx, e.EventsURL+e.NS+"/ci", `{"keys":[`+tc.keys+`]}`)
 		if diff := cmp.Diff(tc.want+"\n", content); diff != "" || status != http.StatusOK || err != nil {
 			t.Errorf("%s\nstatus %d, %v; content: -want, +got:\n%s", tc.reason, status, err, diff)
 		}
@@ -162,8 +160,7 @@ func TestReceiverSlow(t *testing.T) {
 
 // TestReceiverKey changes the key of a receiver.
 func TestReceiverKey(t *testing.T) {
-	set, url := testenv.Receiving(t)
-	e := testenv.New(t, set)
+	e := testenv.NewServed(t)
 	e.Create(receiver(e, v1alpha1.EventStoreRef{Kind: "FakeStore", Name: "store"}))
 	of := func() client.Object { return &v1alpha1.EventReceiver{ObjectMeta: e.Meta("ci")} }
 	e.Want(of(), v1alpha1.ReasonStoreValid)
@@ -173,7 +170,7 @@ func TestReceiverKey(t *testing.T) {
 	eventually := func(want int) {
 		t.Helper()
 		e.Eventually(func() string {
-			if status, err := post(e.Ctx, url+e.NS+"/ci", fmt.Sprintf(`{"keys":["%d"]}`, time.Now().UnixNano())); err != nil || status != want {
+			if status, err := post(e.Ctx, e.EventsURL+e.NS+"/ci", fmt.Sprintf(`{"keys":["%d"]}`, time.Now().UnixNano())); err != nil || status != want {
 				return fmt.Sprintf("status %d, %v, want %d", status, err, want)
 			}
 			return ""

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 )
 
@@ -106,5 +107,24 @@ func TestAfter(t *testing.T) {
 				t.Errorf("\n%s\nafter(): -want, +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestFreed deletes an object in a namespace where it blocked a parent, and in another one.
+func TestFreed(t *testing.T) {
+	r := &reconciler{kinds: externalSecrets(), board: &board{}}
+	r.board.set(parent("u", 1), "a", &result{refused: "taken"}, time.Unix(1000, 0))
+	r.board.set(parent("u", 1), "b", &result{}, time.Unix(1000, 0))
+	for namespace, want := range map[string][]request{"a": {{"db", "a"}}, "b": nil} {
+		var got []request
+		foreign := &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "db"}}
+		r.onChild(t.Context(), kit.Event{Was: foreign}, func(q request, after time.Duration) {
+			if after == 0 {
+				got = append(got, q)
+			}
+		})
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(request{})); diff != "" {
+			t.Errorf("a deletion in namespace %s enqueues: -want, +got:\n%s", namespace, diff)
+		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 // objects resume at a rate of at most fifty a second.
 func TestGate(t *testing.T) {
 	const n = 40
-	e := testenv.New(t)
-	gated := e.Server.Backend("gated", fake.Without(provider.CapabilityBatch))
+	e := testenv.NewServed(t)
+	gated := e.BackendOf("gated", fake.Without(provider.CapabilityBatch))
 	gated.SetPassword("right")
 	e.Credentials("password", "wrong")
 	e.Create(e.Store("gated", "gated", testenv.WithAuth))
