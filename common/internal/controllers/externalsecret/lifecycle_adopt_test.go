@@ -119,6 +119,13 @@ func TestForeignSecret(t *testing.T) {
 				testenv.Update(e.Client, e.Get("rival"), into(v1alpha1.Target{Name: "elsewhere", CreationPolicy: v1alpha1.CreateCreateOrMerge}))
 			},
 		},
+		"RivalTurnsToNone": {
+			"another ExternalSecret writes it, until its creationPolicy is None", nil,
+			func(e *env) { e.synced("rival", into(v1alpha1.Target{Name: "db", CleanupPolicy: never})) }, `ExternalSecret "rival"`,
+			func(e *env) {
+				testenv.Update(e.Client, e.Get("rival"), into(v1alpha1.Target{Name: "db", CreationPolicy: v1alpha1.CreateNone}))
+			},
+		},
 		"RivalMovesOn": {
 			"another ExternalSecret owns it, until its spec names another target", nil,
 			func(e *env) { e.synced("rival", into(v1alpha1.Target{Name: "db"})) }, `ExternalSecret "rival"`,
