@@ -6,6 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
@@ -137,3 +140,46 @@ func TestReplaced(t *testing.T) {
 func yes(v1alpha1.CleanupPolicy) bool          { return true }
 func no(v1alpha1.CleanupPolicy) bool           { return false }
 func isNever(flag v1alpha1.CleanupPolicy) bool { return flag == never }
+
+// TestCascade deletes an owner with each propagation policy of kubectl.
+func TestCascade(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		how    metav1.DeletionPropagation
+		kept   bool
+	}{
+		"Background": {"the default of kubectl", metav1.DeletePropagationBackground, false},
+		"Foreground": {"the Secret does not block the deletion", metav1.DeletePropagationForeground, false},
+		"Orphan":     {"the user keeps the Secret of an owner", metav1.DeletePropagationOrphan, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("db", []byte("x"))
+			es := e.synced("db", into(v1alpha1.Target{CleanupPolicy: onDelete}))
+			before := e.Secret("db")
+			if err := e.API.Delete(e.Ctx, es, client.PropagationPolicy(tc.how)); err != nil {
+				t.Fatal(err)
+			}
+			e.Eventually(func() string {
+				if err := e.API.Get(e.Ctx, client.ObjectKeyFromObject(es), es); !kerrors.IsNotFound(err) {
+					return fmt.Sprintf("the ExternalSecret still exists: %v", err)
+				}
+				return ""
+			})
+			if !tc.kept {
+				e.wantData("db", nil)
+				return
+			}
+			e.WaitForEvents()
+			now := e.Secret("db")
+			if now == nil || len(now.OwnerReferences) > 0 {
+				t.Fatalf("%s: the Secret is %v", tc.reason, now)
+			}
+			if diff := cmp.Diff(unowned(before), unowned(now)); diff != "" {
+				t.Errorf("%s: -before, +now:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

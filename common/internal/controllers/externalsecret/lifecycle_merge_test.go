@@ -275,3 +275,24 @@ func TestMergeWaits(t *testing.T) {
 		return cmp.Diff(holds("foreign", "keep", "value", "x"), e.dataOf("shared"))
 	})
 }
+
+// TestMergeOutlivesOwner has the garbage collector delete the Secret of an owner, into which another object merged.
+func TestMergeOutlivesOwner(t *testing.T) {
+	e := newEnv(t)
+	e.Backend.Put("owner", []byte("first"))
+	e.Backend.Put("guest", []byte("second"))
+	owner := e.synced("owner", into(v1alpha1.Target{Name: "shared"}), testenv.Fills("a", "owner"))
+	e.synced("guest", mergesInto("shared"), testenv.Fills("b", "guest"))
+	e.Create(e.ExternalSecret("rival", mergesInto("shared"), testenv.Fills("a", "guest")))
+	e.WantReady("rival", v1alpha1.ReasonConflict)
+	e.Delete(owner)
+	e.WantReady("guest", v1alpha1.ReasonSecretMissing)
+	e.WantReady("rival", v1alpha1.ReasonSecretMissing)
+	e.wantData("shared", nil)
+	e.plain("shared", "foreign", "keep")
+	e.Eventually(func() string {
+		return cmp.Diff(holds("foreign", "keep", "a", "second", "b", "second"), e.dataOf("shared"))
+	})
+	e.WantReady("guest", v1alpha1.ReasonSecretSynced)
+	e.WantReady("rival", v1alpha1.ReasonSecretSynced)
+}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
@@ -93,6 +94,13 @@ func TestDeletedStoreNeverDeletes(t *testing.T) {
 			testenv.Update(e.Client, s, func(s *fakev1.FakeStore) { s.Spec.Backend = "nowhere" })
 			e.WantStore("store", v1alpha1.ReasonStoreInvalidSpec)
 		}, v1alpha1.ReasonStoreNotReady},
+		"OtherStore": {"a store that does not exist says nothing about its secrets", func(e *env) {
+			testenv.Update(e.Client, e.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Name = "nowhere" })
+		}, v1alpha1.ReasonStoreNotFound},
+		"InvalidSpec": {"an invalid spec changes nothing", func(e *env) { testenv.Update(e.Client, e.Get("db"), testenv.Fills()) }, v1alpha1.ReasonInvalidSpec},
+		"Suspended": {"a suspended object is left unchanged", func(e *env) {
+			testenv.Update(e.Client, e.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true })
+		}, v1alpha1.ReasonSuspended},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -315,4 +323,17 @@ func TestStoreRepaired(t *testing.T) {
 			e.WantReady("pair", v1alpha1.ReasonSecretSynced)
 		})
 	}
+}
+
+// TestUnmarkedIsDeleted removes the mark of a Secret that the object created. The object still knows that it created it.
+func TestUnmarkedIsDeleted(t *testing.T) {
+	e := newEnv(t)
+	e.Backend.Put("db", []byte("x"))
+	e.synced("db", creates(v1alpha1.CreateOrphan), deletes(v1alpha1.DeletionDelete))
+	testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) { delete(s.Annotations, target.MarkKey("db")) })
+	e.refresh("db")
+	e.Backend.Delete("db")
+	e.refresh("db")
+	e.WantReady("db", v1alpha1.ReasonSecretDeleted)
+	e.wantData("db", nil)
 }

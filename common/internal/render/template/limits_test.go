@@ -3,6 +3,7 @@ package template
 import (
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -201,6 +202,7 @@ func TestLimits(t *testing.T) {
 
 // watchHeap starts to watch the heap. The returned function stops that, and returns the maximum growth of the heap.
 func watchHeap() func() uint64 {
+	percent := debug.SetGCPercent(100) // As in a module: tests run with another value.
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -221,6 +223,7 @@ func watchHeap() func() uint64 {
 	return func() uint64 {
 		close(stop)
 		<-done
+		debug.SetGCPercent(percent)
 		return top - base
 	}
 }
