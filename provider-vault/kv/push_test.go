@@ -14,11 +14,6 @@ func TestPushModel(t *testing.T) {
 	conformance.PushModel(t, harness(t))
 }
 
-func TestPushModelV1(t *testing.T) {
-	t.Parallel()
-	conformance.PushModel(t, harnessV1(t))
-}
-
 // TestPushAgain checks that a value in sync is not written again, however Vault spells it.
 func TestPushAgain(t *testing.T) {
 	srv, secrets := writable(t, "secret/*")
@@ -67,9 +62,4 @@ func TestPushProperties(t *testing.T) {
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	conformance.RoundTrip(t, harness(t), 1000)
-}
-
-func TestRoundTripV1(t *testing.T) {
-	t.Parallel()
-	conformance.RoundTrip(t, harnessV1(t), 1000)
 }
