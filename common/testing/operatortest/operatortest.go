@@ -131,7 +131,7 @@ func (s *Suite) StartAlone(t testing.TB, name string, permissions []byte, module
 func served(account *rest.Config, name string, module func(...operator.Option) *operator.Operator) *operator.Operator {
 	return module(operator.WithConfig(account), operator.WithFlags(func(f *operator.Flags) {
 		f.MetricsAddress, f.ProbeAddress, f.LeaderElectNamespace = "0", "0", name
-		f.RenewDeadline, f.LeaseDuration = time.Minute, 90*time.Second // The API server may answer late beside other tests.
+		f.RenewDeadline, f.LeaseDuration = time.Minute, 90*time.Second // The API server may answer late while other tests run.
 	}))
 }
 
