@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -218,20 +216,6 @@ func (m *mix) waitUntilInSync(name, remote string, aws, vault int) map[string]st
 		m.t.Fatalf("Secret %s: %s", name, h)
 	}
 	return data
-}
-
-// wantFailed waits until an object is not ready for a reason, and its message contains all texts.
-func (m *mix) wantFailed(name, reason string, contains ...string) {
-	m.t.Helper()
-	eventually(m.t, func() string {
-		es := m.get(name)
-		c := meta.FindStatusCondition(es.Status.Conditions, v1alpha1.ConditionReady)
-		lacks := func(s string) bool { return !strings.Contains(c.Message, s) }
-		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != reason || slices.ContainsFunc(contains, lacks) {
-			return fmt.Sprintf("ExternalSecret %s is %+v, want %s that says %q; its parts are %+v", name, c, reason, contains, es.Status.Parts)
-		}
-		return ""
-	})
 }
 
 // waitUntilDeleted waits until an object does not exist.

@@ -153,7 +153,7 @@ func TestTemplateStays(t *testing.T) {
 		provoke()
 		e.Eventually(func() string {
 			if now := e.dataOf("db"); now["t"] == last["t"] || now["spec"] == last["spec"] {
-				return "the Secret has not changed"
+				return what + ": the Secret has not changed"
 			}
 			return ""
 		})
