@@ -327,8 +327,7 @@ func TestEveryKind(t *testing.T) {
 			must(t, err)
 			must(t, s.ServeCRDs(t.Context()))
 			for _, module := range builtModules {
-				// The API server may answer late while other tests run.
-				process, err := i.StartModule(t.Context(), module, "--leader-election-renew-deadline=1m", "--leader-election-lease-duration=90s")
+				process, err := i.StartModule(t.Context(), module, patient...)
 				must(t, err)
 				// `make e2e-fips` builds the modules like FIPS images.
 				if os.Getenv("GOFIPS140") != "" && !strings.Contains(process.Log(), `"fips140":"on","cryptoModule":"v1.`) {

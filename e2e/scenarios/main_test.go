@@ -89,6 +89,9 @@ func checkVersion(s *stack.Stack) error {
 	return nil
 }
 
+// patient are flags of leaders that renew late, because the API server may answer late while other tests run.
+var patient = []string{"--leader-election-renew-deadline=1m", "--leader-election-lease-duration=90s"}
+
 // install installs the chart for all namespaces, as a platform team would.
 func install(ctx context.Context, s *stack.Stack) (err error) {
 	if s.Installation, err = upgrade(ctx, s, "direct-secrets", stack.Namespace); err != nil {

@@ -220,6 +220,9 @@ func localCharts(args []string, newFolder func() string) ([]string, error) {
 // startModules starts the modules of the existing Deployments, as a node would after a release is installed.
 // AWS is the emulator.
 func (p *pageShell) startModules(ctx context.Context, _ []string) error {
+	if err := p.stack.ServeCRDs(ctx); err != nil { // A module that starts before ends, and its node starts it again.
+		return err
+	}
 	var list appsv1.DeploymentList
 	if err := p.stack.Admin.List(ctx, &list, client.MatchingLabels{"app.kubernetes.io/part-of": "direct-secrets"}); err != nil {
 		return err
@@ -239,7 +242,7 @@ func (p *pageShell) startModules(ctx context.Context, _ []string) error {
 		if err := os.WriteFile(path, []byte(script), 0o700); err != nil { //nolint:gosec // It is a program.
 			return err
 		}
-		process, err := p.stack.Release(release, d.Namespace).StartBinary(p.t.Context(), path, module)
+		process, err := p.stack.Release(release, d.Namespace).StartBinary(p.t.Context(), path, module, patient...)
 		if err != nil {
 			return err
 		}
