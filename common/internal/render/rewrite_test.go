@@ -236,7 +236,7 @@ func TestRewriteEnds(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var err error
-			took, memory := cost(t, func() { _, err = Rewrite(tc.kvs, tc.steps, "f") })
+			took, memory := cost(t, maxSpent, func() { _, err = Rewrite(tc.kvs, tc.steps, "f") })
 			wantError(t, tc.reason, err, provider.Invalid, tc.want...)
 			if took > maxSpent || memory > 512<<20 {
 				t.Errorf("\n%s\nRewrite() took %v of a processor and %d MiB in all, want at most %v and 512 MiB", tc.reason, took, memory>>20, maxSpent)
