@@ -38,11 +38,15 @@ type Suite struct {
 	mu sync.Mutex
 	// refusals are the answers of the API server to objects that break a rule.
 	refusals []string
-	// accounts are the configurations of the ServiceAccounts that have permissions.
-	accounts map[string]*rest.Config
-	// end ends the operator of Start; nil if none runs.
-	end func() error
+	// accounts are the results of Grant.
+	accounts map[grant]*rest.Config
+	// end ends the operator of Start, which shared describes; nil if none runs.
+	end    func() error
+	shared grant
 }
+
+// grant are the arguments of Grant.
+type grant struct{ namespace, name, roles string }
 
 // Main is the body of a TestMain. The control plane serves the CRDs of common and of kinds, whose Go types add
 // registers. Each rule of these Kinds must be broken by a call of Accepts in a test; the rules that all Kinds share
@@ -68,7 +72,8 @@ func (s *Suite) Grant(t testing.TB, namespace, name string, roles []byte) *rest.
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if account := s.accounts[namespace+"/"+name]; account != nil {
+	key := grant{namespace, name, string(roles)}
+	if account := s.accounts[key]; account != nil {
 		return account
 	}
 	kubeconfig, err := s.Cluster.ServiceAccountKubeconfig(t.Context(), namespace, name)
@@ -94,21 +99,28 @@ func (s *Suite) Grant(t testing.TB, namespace, name string, roles []byte) *rest.
 		})
 	}
 	if s.accounts == nil {
-		s.accounts = map[string]*rest.Config{}
+		s.accounts = map[grant]*rest.Config{}
 	}
-	s.accounts[namespace+"/"+name] = account
+	s.accounts[key] = account
 	return account
 }
 
 // Start runs the operator of a module for the whole cluster, with only the permissions of a manifest. The tests of a
-// package share it; their operators must be the same.
+// package share it, so the name, the permissions and the module must be the same in all of them; see StartAlone.
 func (s *Suite) Start(t testing.TB, name string, permissions []byte, module func(...operator.Option) *operator.Operator) {
 	t.Helper()
+	wants := grant{name, name, string(permissions)}
+	s.mu.Lock()
+	other := s.end != nil && s.shared != wants
+	s.mu.Unlock()
+	if other {
+		t.Fatalf("operator %q: the tests of this package share one with another name or other permissions; use StartAlone", name)
+	}
 	account := s.Grant(t, name, name, permissions)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.end == nil {
-		s.end = Run(served(account, name, module))
+		s.end, s.shared = Run(served(account, name, module)), wants
 	}
 }
 
@@ -128,6 +140,7 @@ func (s *Suite) StartAlone(t testing.TB, name string, permissions []byte, module
 	})
 }
 
+// served returns the operator of a module with the flags of tests.
 func served(account *rest.Config, name string, module func(...operator.Option) *operator.Operator) *operator.Operator {
 	return module(operator.WithConfig(account), operator.WithFlags(func(f *operator.Flags) {
 		f.MetricsAddress, f.ProbeAddress, f.LeaderElectNamespace = "0", "0", name
