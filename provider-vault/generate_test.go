@@ -413,7 +413,6 @@ func TestLeases(t *testing.T) {
 		holds(t, name) // Stopping the operator must not affect it.
 	}
 	suite.Start(t, "provider-vault", manifests.Permissions, newOperator)
-	t.Parallel() // The file has no test after this one, so that it goes on at once.
 	t.Run("Restarted", func(t *testing.T) {
 		controlplane.Eventually(t, func() string {
 			if user := holds(t, "kept"); user != users["kept"] {
