@@ -61,10 +61,13 @@ controlplane: ## Build or find kube-apiserver, kube-controller-manager and etcd;
 # Two modules are tested at the same time, the longest first, because the last packages of a module leave cores idle.
 # Go's test cache does not see that tests of e2e depend on files outside of their module: pages, charts and modules.
 LONGEST = ./common ./e2e .
-.PHONY: test
+TESTS = $(addprefix test-of-,$(LONGEST) $(filter-out $(LONGEST),$(MODULES)))
+.PHONY: test $(TESTS)
 test: ## Run the unit tests and the tests on a real control plane of all modules: before each commit.
-	@$(SERVERS) printf '%s\n' $(LONGEST) $(filter-out $(LONGEST),$(MODULES)) | xargs -P 2 -I MODULE bash -c \
-		'cd MODULE && $(GO_TEST) -p 2 $$([[ MODULE != ./e2e ]] || echo -count=1) ./... || { echo "FAILED: MODULE" >&2; exit 1; }'
+	@$(SERVERS) $(MAKE) --no-print-directory --keep-going -j 2 $(TESTS)
+
+$(TESTS): test-of-%:
+	@cd $* && $(GO_TEST) -p 2 $(if $(filter ./e2e,$*),-count=1) ./...
 
 .PHONY: race
 race: ## Run tests of concurrent code with the race detector: unit tests, and a scenario of each controller.
