@@ -75,10 +75,6 @@ func TestPushHandOver(t *testing.T) {
 	})
 }
 
-// TestPushOwn takes over a remote secret of another tool, one step at a time: Own marks it, so it is deleted with the object.
-// TestPushTakeOver lets several objects push to the same remote secrets, and deletes the objects one after another. A
-// secret that the first one created is deleted with the last object that uses it. Secrets of other writers stay.
-// TestPushTakeOverAtOnce deletes objects that share remote secrets, all at the same time.
 // spelledOtherwise creates an object whose status records a push to a remote secret of the object "old", with the key
 // spelled differently. This happens at AWS if one store has a prefix and the other names the ARN.
 func spelledOtherwise(e *testenv.Env, key string) {

@@ -15,8 +15,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 )
 
-// TestPushRemade lets another tool delete a remote secret and create it again with equal values. The object that pushed a
-// property of it is deleted after it has compared the secret. The secret of the other tool must stay as it is.
 // TestPushHostileSpecs deletes an object next to objects of another namespace whose keys are patterns for anything. They have
 // pushed nothing, so they hold up nothing for longer than some seconds, and take nothing over.
 func TestPushHostileSpecs(t *testing.T) {
