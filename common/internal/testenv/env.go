@@ -29,7 +29,7 @@ type Env struct {
 	Flags  []func(*operator.Flags)
 	// EventsURL is where the operator of NewServed receives events.
 	EventsURL string
-	// prefix precedes the names of backends, if tests share a server.
+	// prefix precedes the names of backends if tests share a server and its operator.
 	prefix string
 	stop   func()
 }
@@ -81,7 +81,7 @@ func On(t testing.TB, p *Plane, ns string) *Env {
 		Server: fake.NewServer(), Config: p.Cluster.Config(), stop: func() {},
 	}
 	e.Backend = e.Server.Backend("main")
-	t.Cleanup(func() { e.Stop() })
+	t.Cleanup(func() { e.stop() })
 	return e
 }
 
@@ -102,11 +102,24 @@ func (e *Env) Start(more ...operator.Option) {
 // Serve is Start for the given Kinds.
 func (e *Env) Serve(kinds []provider.Kind, more ...operator.Option) {
 	e.Helper()
+	e.wantOwn()
 	e.stop = e.run("provider-fake", fakev1.Group, kinds, more...)
 }
 
 // Stop stops the operator that was started last.
-func (e *Env) Stop() { e.stop() }
+func (e *Env) Stop() {
+	e.Helper()
+	e.wantOwn()
+	e.stop()
+}
+
+// wantOwn fails if other tests share the operator.
+func (e *Env) wantOwn() {
+	e.Helper()
+	if e.prefix != "" {
+		e.Fatal("other tests share the operator of NewServed: use New to start or stop one")
+	}
+}
 
 // Module runs the operator of a module until the returned function is called, or the test ends.
 func (e *Env) Module(name, group string, kinds []provider.Kind, more ...operator.Option) (stop func()) {
@@ -174,12 +187,15 @@ func (e *Env) WaitForEvents() {
 
 // BackendOf returns the backend to which stores lead that Store returns for the same name.
 func (e *Env) BackendOf(name string, opts ...fake.Option) *fake.Backend {
-	return e.Server.Backend(e.prefix+name, opts...)
+	return e.Server.Backend(e.BackendName(name), opts...)
 }
+
+// BackendName returns the name of BackendOf(name) in specs.
+func (e *Env) BackendName(name string) string { return e.prefix + name }
 
 // Store returns a store with a backend.
 func (e *Env) Store(name, backend string, change ...func(*fakev1.FakeStore)) *fakev1.FakeStore {
-	s := &fakev1.FakeStore{ObjectMeta: e.Meta(name), Spec: fakev1.FakeStoreSpec{Backend: e.prefix + backend}}
+	s := &fakev1.FakeStore{ObjectMeta: e.Meta(name), Spec: fakev1.FakeStoreSpec{Backend: e.BackendName(backend)}}
 	for _, f := range change {
 		f(s)
 	}

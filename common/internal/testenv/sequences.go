@@ -19,10 +19,8 @@ type Sequences struct {
 	Workers int
 	// Each is the number of sequences for each seed, in total for all workers, unless -rapid.checks sets it.
 	Each int
-	// Seeds are the recorded seeds, so that all changes are tested with the same sequences.
+	// Seeds are the recorded seeds, so that all changes are tested with the same sequences. A random one is added.
 	Seeds []uint64
-	// Random adds a random seed.
-	Random bool
 }
 
 // Run runs all sequences. It calls start for each seed and worker; the result runs one sequence. -rapid.seed replaces
@@ -81,10 +79,7 @@ func (s Sequences) settings(t *testing.T) (seeds []uint64, each int) {
 			setFlag(t, name, value)
 		}
 	}
-	seeds = s.Seeds
-	if s.Random {
-		seeds = append(seeds[:len(seeds):len(seeds)], rand.Uint64())
-	}
+	seeds = append(s.Seeds[:len(s.Seeds):len(s.Seeds)], rand.Uint64())
 	if v, ok := given["rapid.seed"]; ok {
 		n, err := strconv.ParseUint(v, 10, 64)
 		if err != nil {

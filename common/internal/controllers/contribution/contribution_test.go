@@ -354,13 +354,19 @@ func TestContributorNotRunning(t *testing.T) {
 	}
 }
 
+// withPart creates an object with values of both modules, and returns the name of its part.
+func (e *modulesEnv) withPart(name string) types.NamespacedName {
+	e.Helper()
+	e.put(name, "one")
+	e.Create(e.both(name))
+	e.wantSynced(name)
+	return types.NamespacedName{Namespace: e.NS, Name: reader(helps).PartName("ExternalSecret", name)}
+}
+
 // partEdited has users edit and delete the part of read values.
 func partEdited(t *testing.T, e *modulesEnv) {
 	t.Helper()
-	e.put("edited", "one")
-	e.Create(e.both("edited"))
-	e.wantSynced("edited")
-	key := types.NamespacedName{Namespace: e.NS, Name: reader(helps).PartName("ExternalSecret", "edited")}
+	key := e.withPart("edited")
 	cases := []struct {
 		reason string
 		edit   func(*corev1.Secret)
@@ -454,10 +460,7 @@ func TestPausedContributor(t *testing.T) {
 // stopped.
 func partReplaced(t *testing.T, e *modulesEnv) {
 	t.Helper()
-	e.put("replaced", "one")
-	e.Create(e.both("replaced"))
-	e.wantSynced("replaced")
-	key := types.NamespacedName{Namespace: e.NS, Name: reader(helps).PartName("ExternalSecret", "replaced")}
+	key := e.withPart("replaced")
 	e.end(helps)
 	forged := &corev1.Secret{}
 	if err := e.API.Get(e.Ctx, key, forged); err != nil {

@@ -36,7 +36,7 @@ func observe(e *testenv.Env) *testenv.Env {
 }
 
 func source(e *testenv.Env, name string) *fakev1.FakeEventSource {
-	return &fakev1.FakeEventSource{ObjectMeta: e.Meta(name), Spec: fakev1.FakeEventSourceSpec{Backend: e.Store("", "main").Spec.Backend}}
+	return &fakev1.FakeEventSource{ObjectMeta: e.Meta(name), Spec: fakev1.FakeEventSourceSpec{Backend: e.BackendName("main")}}
 }
 
 // seldom makes an object rely on events.

@@ -297,7 +297,7 @@ func TestStoreRepaired(t *testing.T) {
 				e.Backend.Put(key, []byte("x"))
 			}
 			point := func(backend string) {
-				testenv.Update(e.Client, e.Store("store", ""), func(s *fakev1.FakeStore) { s.Spec.Backend = e.Store("store", backend).Spec.Backend })
+				testenv.Update(e.Client, e.Store("store", ""), func(s *fakev1.FakeStore) { s.Spec.Backend = e.BackendName(backend) })
 			}
 			e.synced("pair", testenv.Fills("a", "a", "b", "b"), deletes(tc.policy), func(es *v1alpha1.ExternalSecret) {
 				es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange

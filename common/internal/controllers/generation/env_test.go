@@ -88,7 +88,7 @@ func (g *genEnv) restart() {
 }
 
 func (g *genEnv) generator(name string, change ...func(*fakev1.FakeGenerator)) *fakev1.FakeGenerator {
-	o := &fakev1.FakeGenerator{ObjectMeta: g.Meta(name), Spec: fakev1.FakeGeneratorSpec{Backend: g.Store("", "gen").Spec.Backend, Prefix: "u"}}
+	o := &fakev1.FakeGenerator{ObjectMeta: g.Meta(name), Spec: fakev1.FakeGeneratorSpec{Backend: g.BackendName("gen"), Prefix: "u"}}
 	for _, f := range change {
 		f(o)
 	}

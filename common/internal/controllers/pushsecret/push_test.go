@@ -136,8 +136,6 @@ func TestPushRequestFails(t *testing.T) {
 	e.Eventually(func() string { return cmp.Diff([]string{"1", "other 1", "store 1"}, state()) })
 }
 
-// TestPushPolicies pushes to remote secrets that already exist.
-// TestPushDeletesItsOwn deletes objects that share remote secrets with other objects.
 // TestPushRefusals pushes to stores that must not or cannot be written.
 func TestPushRefusals(t *testing.T) {
 	e := testenv.NewServed(t)
@@ -494,7 +492,7 @@ func TestPushStoreMoves(t *testing.T) {
 	e.Source("source", map[string]string{"password": "one"})
 	e.Create(e.PushSecret("db"))
 	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
-	testenv.Update(e.Client, e.Store("store", "main"), func(s *fakev1.FakeStore) { s.Spec.Backend = e.Store("", "elsewhere").Spec.Backend })
+	testenv.Update(e.Client, e.Store("store", "main"), func(s *fakev1.FakeStore) { s.Spec.Backend = e.BackendName("elsewhere") })
 	e.WantRemote(elsewhere, "db", "one")
 }
 
