@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -79,7 +80,7 @@ func (s Sequences) settings(t *testing.T) (seeds []uint64, each int) {
 			setFlag(t, name, value)
 		}
 	}
-	seeds = append(s.Seeds[:len(s.Seeds):len(s.Seeds)], rand.Uint64())
+	seeds = slices.Concat(s.Seeds, []uint64{rand.Uint64()})
 	if v, ok := given["rapid.seed"]; ok {
 		n, err := strconv.ParseUint(v, 10, 64)
 		if err != nil {
