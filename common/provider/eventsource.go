@@ -53,8 +53,8 @@ type Message struct {
 	Sent time.Time
 	// Events are the changes that the message reports.
 	Events []Event
-	// Matched reports for each of Events whether an object uses the secret. It is set for Ack only.
-	Matched []bool
+	// Matched is the number of secrets of Events, by their first name, that objects use. It is set for Ack only, which gets no Events.
+	Matched int
 	// Malformed is why the message is not known to report a change; empty if it does. It must not quote the message.
 	Malformed string
 }

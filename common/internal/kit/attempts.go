@@ -42,17 +42,35 @@ type Attempts struct {
 	// notBefore delays the next try of the last attempt. It is wall-clock time, like that of the queue.
 	notBefore time.Time
 	// notified is when an event last said that a remote secret of the object has changed, and no attempt that began later has
-	// ended; zero if there is none. began is when the attempt under way began.
-	notified, began time.Time
+	// ended; zero if there is none. noted is when that was recorded, and began when the attempt under way began.
+	notified, noted, began time.Time
+	// planned is the time for which the last try because of an event was planned.
+	planned time.Time
 	// by is the event source that said so last.
 	by string
 }
 
+// burstFor is the time within which changes of remote secrets of an object are one read.
+const burstFor = time.Second
+
 // Notify records that a remote secret of the object has changed, and which event source says so. It ends the delay of the next try.
-func (a *Attempts) Notify(at time.Time, by string) {
+// It returns how long the next try is to wait, because there was one a moment ago and more events may follow.
+func (a *Attempts) Notify(at time.Time, by string) (wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.notified, a.by, a.notBefore = at, by, time.Time{}
+	now := time.Now()
+	a.notified, a.noted, a.by, a.notBefore = at, now, by, time.Time{}
+	if !now.Before(a.planned) {
+		a.planned = later(now, a.planned.Add(burstFor))
+	}
+	return a.planned.Sub(now)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // NotifiedBy returns the event source of the last event about the object.
@@ -72,7 +90,7 @@ func (a *Attempts) Notified() time.Time {
 
 // end ends the attempt under way. It answers the events before its begin.
 func (a *Attempts) end() {
-	if !a.notified.After(a.began) {
+	if !a.noted.After(a.began) {
 		a.notified = time.Time{}
 	}
 }

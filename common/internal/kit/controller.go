@@ -28,13 +28,14 @@ type Controller[T comparable] struct {
 
 	mu   sync.Mutex
 	busy map[T]*flight
-	// promised are the functions of OnEnd, by object, that no walk has taken yet.
-	promised map[T][]func()
+	// notified are the objects of Notify over which no later walk has come to a result, by source.
+	notified map[any]map[T]notes
 }
 
 // NewController returns a Controller whose walks are bounded by walks.
 func NewController[T comparable](walks *Walks, walk func(ctx context.Context, req T) (reconcile.Result, error)) *Controller[T] {
-	return &Controller[T]{walks: walks, walk: walk, busy: map[T]*flight{}, promised: map[T][]func(){}}
+	walks.made.Add(1)
+	return &Controller[T]{walks: walks, walk: walk, busy: map[T]*flight{}, notified: map[any]map[T]notes{}}
 }
 
 // NewQueue creates the queue. It has the signature of an option of controller-runtime.
@@ -42,7 +43,7 @@ func (c *Controller[T]) NewQueue(name string, l workqueue.TypedRateLimiter[T]) w
 	c.queue = queue.New(name, l)
 	c.walks.mu.Lock()
 	defer c.walks.mu.Unlock()
-	c.walks.queues = append(c.walks.queues, c.queue.Len)
+	c.walks.started = append(c.walks.started, c)
 	return patient[T]{c.queue}
 }
 
@@ -76,30 +77,6 @@ func (c *Controller[T]) Interrupt(req T) {
 	}
 }
 
-// OnEnd calls f after the next walk over an object that begins from now on and comes to a result, which may be a failure in its
-// status. It is not called if the operator stops before. The caller queues the object.
-func (c *Controller[T]) OnEnd(req T, f func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.promised[req] = append(c.promised[req], f)
-}
-
-// keep calls the functions that a walk has taken if it came to a result. Otherwise the next walk takes them.
-func (c *Controller[T]) keep(f *flight, req T, res reconcile.Result, err error) {
-	if len(f.promised) == 0 {
-		return
-	}
-	if err == nil && !f.unfinished && f.ctx.Err() == nil && !queue.IsSoon(res) {
-		for _, call := range f.promised {
-			call()
-		}
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.promised[req] = append(f.promised, c.promised[req]...)
-}
-
 // Reconcile begins a walk, and does not wait for its end. An object with a walk in flight is queued again at the end
 // of that walk.
 func (c *Controller[T]) Reconcile(ctx context.Context, req T) (reconcile.Result, error) {
@@ -118,7 +95,9 @@ func (c *Controller[T]) Reconcile(ctx context.Context, req T) (reconcile.Result,
 		c.walks.release(f)
 		c.walks.shares.end(f.parked.objectID)
 		again := c.end(req)
-		c.keep(f, req, res, err)
+		if err == nil && !f.unfinished && f.ctx.Err() == nil && !queue.IsSoon(res) {
+			c.answered(req, f.began)
+		}
 		c.requeue(f.ctx, req, priority, res, err)
 		if again != nil {
 			c.Enqueue(req, *again)
@@ -155,8 +134,7 @@ func (c *Controller[T]) begin(ctx context.Context, req T, priority int) *flight 
 	f.parked = parked{objectID: objectID[T]{c, req}, priority: priority, queue: func() { c.Enqueue(req, priority) }}
 	f.interrupted, f.interrupt = context.WithCancel(context.Background())
 	f.ctx = context.WithValue(ctx, flightKey{}, f)
-	f.promised = c.promised[req]
-	delete(c.promised, req)
+	f.began = c.walks.Moment()
 	c.busy[req] = f
 	return f
 }

@@ -22,8 +22,8 @@ type flight struct {
 	interrupted context.Context //nolint:containedctx // It is a signal.
 	interrupt   context.CancelFunc
 	parked      parked
-	// promised are the functions to call once the walk has come to a result. unfinished is true if it has not.
-	promised   []func()
+	// began is the moment at which it began. unfinished is true if it has come to no result.
+	began      int64
 	unfinished bool
 }
 

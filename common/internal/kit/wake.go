@@ -44,18 +44,16 @@ type Wake[T comparable] struct {
 	Referrers func(ctx context.Context, k resolve.Route, store types.NamespacedName, namespace string) []Referrer[T]
 	// Free ends the back-off of an object.
 	Free func(object T)
-	// Notify records a change of a remote secret in the memory of the objects that read or push it, from stores of a Kind, and
-	// returns those for which it may be new. Nil if the controller reads no remote secrets.
-	Notify func(ctx context.Context, k resolve.Route, c *refresh.Change) []T
-	// OnEnd is Controller.OnEnd.
-	OnEnd func(object T, f func())
+	// Notify notifies the objects that read or push remote secrets, from stores of a Kind, if a change of them may be new. Nil if the
+	// controller reads no remote secrets.
+	Notify func(ctx context.Context, k resolve.Route, c *refresh.Change)
 }
 
 // Sources returns the sources of the events.
 func (w *Wake[T]) Sources(c cache.Cache, bus *refresh.Bus) []source.TypedSource[T] {
 	sources := []source.TypedSource[T]{refresh.Source(bus, func(e refresh.Event) bool { return e.Namespace != "" }, w.credentials)}
 	if w.Notify != nil {
-		sources = append(sources, refresh.Source(bus, func(e refresh.Event) bool { return e.Change != nil }, w.changed))
+		bus.OnChange(w.changed)
 	}
 	cluster := false
 	for _, k := range w.Resolver.Kinds {
@@ -80,16 +78,11 @@ func (w *Wake[T]) credentials(ctx context.Context, e refresh.Event, q workqueue.
 	}
 }
 
-// changed wakes the objects that read or push a remote secret that has changed.
-func (w *Wake[T]) changed(ctx context.Context, e refresh.Event, q workqueue.TypedRateLimitingInterface[T]) {
+// changed notifies the objects that read or push remote secrets that have changed.
+func (w *Wake[T]) changed(ctx context.Context, kind provider.Kind, c *refresh.Change) {
 	for _, k := range w.Resolver.Kinds {
-		if k.GoName() != e.Kind.GoName() {
-			continue
-		}
-		for _, object := range w.Notify(ctx, k, e.Change) {
-			e.Change.Hold()
-			w.OnEnd(object, e.Change.Release)
-			queue.AddTo(q, queue.High, 0, object)
+		if k.GoName() == kind.GoName() {
+			w.Notify(ctx, k, c)
 		}
 	}
 }

@@ -43,10 +43,17 @@ type Walks struct {
 	// working counts the walks that have a slot or wait for one.
 	working atomic.Int64
 
+	// made counts the controllers, and moments the moments.
+	made, moments atomic.Int64
+
 	mu sync.Mutex
 	// stopped is true once no walk may begin any longer.
 	stopped bool
-	queues  []func() int
+	// started are the controllers that have a queue.
+	started []interface {
+		queued() int
+		oldest(source any) int64
+	}
 }
 
 // NewWalks returns Walks with limits.
@@ -77,8 +84,8 @@ func (w *Walks) Load() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := int(w.working.Load())
-	for _, queued := range w.queues {
-		n += queued()
+	for _, c := range w.started {
+		n += c.queued()
 	}
 	return n
 }

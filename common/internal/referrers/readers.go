@@ -1,10 +1,13 @@
 package referrers
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -14,13 +17,16 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// readIndex is the cache index from a store Kind and a remote secret to the objects that read it, from any store.
+// readIndex is the cache index from a store Kind and a remote secret to the objects that read it, from any store, and from a store
+// to the objects that search it.
 const readIndex = "direct-secrets.io/read"
 
-// readKey is the value of readIndex for a remote secret; with an empty key for searches.
+// readKey is the value of readIndex for a remote secret, and searchKey that for a store.
 func readKey(k resolve.Route, key string) string { return k.GVK.Kind + "\x00" + key }
 
-// readKeys returns the values of readIndex of an object: one for each remote secret that it reads.
+func searchKey(k resolve.Route, store string) string { return readKey(k, "\x00"+store) }
+
+// readKeys returns the values of readIndex of an object: one for each remote secret that it reads, and each store that it searches.
 func (r *Referrers) readKeys(es *v1alpha1.ExternalSecret) []string {
 	plan, err := render.NewPlan(es)
 	if err != nil {
@@ -28,7 +34,12 @@ func (r *Referrers) readKeys(es *v1alpha1.ExternalSecret) []string {
 	}
 	var keys []string
 	for _, src := range plan.Sources {
-		if k, ok := r.Serves(&src.Store); ok && !src.Generator {
+		k, ok := r.Serves(&src.Store)
+		switch {
+		case !ok || src.Generator:
+		case src.Search != (provider.Search{}):
+			keys = append(keys, searchKey(k, src.Store.Name))
+		default:
 			keys = append(keys, readKey(k, src.Ref.Key))
 		}
 	}
@@ -36,54 +47,75 @@ func (r *Referrers) readKeys(es *v1alpha1.ExternalSecret) []string {
 	return slices.Compact(keys)
 }
 
-// Reading returns the objects that read a changed secret from stores of a Kind, and whose status does not show its new version.
+// Reading returns the objects that read or may find one of the secrets of a change from stores of a Kind, and whose status does not
+// show its new version.
 func (r *Referrers) Reading(ctx context.Context, k resolve.Route, c *refresh.Change) []*v1alpha1.ExternalSecret {
-	var all []*v1alpha1.ExternalSecret
-	for _, key := range append([]string{""}, c.Keys...) {
+	found := map[types.UID]*v1alpha1.ExternalSecret{}
+	search := func(key, namespace string, secrets []refresh.Secret) {
 		var list v1alpha1.ExternalSecretList
-		if err := r.cache.List(ctx, &list, client.MatchingFields{readIndex: readKey(k, key)}); err != nil {
-			return nil // List fails only if the cache is shutting down.
+		if r.cache.List(ctx, &list, client.MatchingFields{readIndex: key}, client.InNamespace(namespace), client.UnsafeDisableDeepCopy) != nil {
+			return // List fails only if the cache is shutting down.
 		}
 		for i := range list.Items {
-			if es := &list.Items[i]; !slices.Contains(all, es) && r.reads(es, k, c) {
-				all = append(all, es)
+			if es := &list.Items[i]; r.reads(es, k, c, secrets) {
+				found[es.UID] = es
 			}
 		}
 	}
-	if len(all) > 0 {
-		c.Match()
+	for i, s := range c.Secrets {
+		for _, key := range s.Keys {
+			search(readKey(k, key), c.Namespace, c.Secrets[i:i+1])
+		}
 	}
-	return slices.DeleteFunc(all, func(es *v1alpha1.ExternalSecret) bool { return shows(es, c) })
+	for store := range c.Stores {
+		search(searchKey(k, store.Name), cmp.Or(c.Namespace, store.Namespace), c.Secrets)
+	}
+	return slices.Collect(maps.Values(found))
 }
 
-// reads reports whether an object reads a changed secret, or may find it: the tags of the secret are not known.
-func (r *Referrers) reads(es *v1alpha1.ExternalSecret, k resolve.Route, c *refresh.Change) bool {
+// reads reports whether an object reads one of several changed secrets, or may find it, because the tags of the secret are not known,
+// and does not show its new version.
+func (r *Referrers) reads(es *v1alpha1.ExternalSecret, k resolve.Route, c *refresh.Change, secrets []refresh.Secret) (due bool) {
 	plan, err := render.NewPlan(es)
-	return err == nil && slices.ContainsFunc(plan.Sources, func(src render.Source) bool {
-		is, ok := r.Serves(&src.Store)
-		if !ok || src.Generator || is.GVK != k.GVK || !c.Reaches(k.Key(src.Store.Name, es.Namespace), es.Namespace) {
-			return false
+	if err != nil {
+		return false
+	}
+	for _, src := range plan.Sources {
+		if is, ok := r.Serves(&src.Store); !ok || src.Generator || is.GVK != k.GVK {
+			continue
 		}
-		if src.Search == (provider.Search{}) {
-			return slices.Contains(c.Keys, src.Ref.Key)
+		selects := func(s *refresh.Secret) bool { return slices.Contains(s.Keys, src.Ref.Key) }
+		if src.Search != (provider.Search{}) {
+			q, err := src.Search.Query()
+			if err != nil {
+				continue
+			}
+			selects = func(s *refresh.Secret) bool {
+				return strings.HasPrefix(s.Keys[0], q.Path) && (q.Name == nil || q.Name.MatchString(s.Keys[0]))
+			}
 		}
-		q, err := src.Search.Query()
-		return err == nil && strings.HasPrefix(c.Keys[0], q.Path) && (q.Name == nil || q.Name.MatchString(c.Keys[0]))
-	})
+		for i := range secrets {
+			if s := &secrets[i]; selects(s) && c.Reaches(s, k.Key(src.Store.Name, es.Namespace), es.Namespace) {
+				s.Matched = true
+				due = due || !shows(es, s)
+			}
+		}
+	}
+	return due
 }
 
 // shows reports whether the values of an object are those of the version after a change. Each version of a secret has a name of
 // its own.
-func shows(es *v1alpha1.ExternalSecret, c *refresh.Change) bool {
+func shows(es *v1alpha1.ExternalSecret, changed *refresh.Secret) bool {
 	shown := false
 	for _, s := range es.Status.Sources {
-		if s.Kind == v1alpha1.SourceGenerator || !slices.Contains(c.Keys, s.Key) {
+		if s.Kind == v1alpha1.SourceGenerator || !slices.Contains(changed.Keys, s.Key) {
 			continue
 		}
-		if s.Version != c.Version {
+		if s.Version != changed.Version {
 			return false
 		}
 		shown = true
 	}
-	return shown && c.Version != ""
+	return shown && changed.Version != ""
 }

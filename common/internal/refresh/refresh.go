@@ -20,16 +20,13 @@ const buffer = 1024
 
 // An Event reports that reads from a store might have another result than before.
 type Event struct {
-	Kind provider.Kind
-	// Store is empty for a Change, which can be one of many stores.
+	Kind  provider.Kind
 	Store types.NamespacedName
 	// Namespace is the one whose credentials for the store have changed, if credentials are looked up in the
 	// namespace of the referring object. It is empty for credentials in the store's own namespace.
 	Namespace string
 	// Missed says that an event source has missed a change. Then no other field is set. It is nil otherwise.
 	Missed *Missed
-	// Change says that a remote secret of stores of the Kind has changed; nil if the store or its credentials have.
-	Change *Change
 }
 
 // Missed is a change of a secret that an event source did not report.
@@ -42,8 +39,9 @@ type Missed struct {
 
 // A Bus delivers events to the controllers that subscribe to them. The zero Bus is ready for use.
 type Bus struct {
-	mu   sync.Mutex
-	subs []subscriber
+	mu      sync.Mutex
+	subs    []subscriber
+	changed []func(context.Context, provider.Kind, *Change)
 }
 
 type subscriber struct {
@@ -61,9 +59,6 @@ func Source[T comparable](b *Bus, wants func(Event) bool, h func(ctx context.Con
 	return source.TypedChannel[*Event, T](s.events, handler.TypedFuncs[*Event, T]{
 		GenericFunc: func(ctx context.Context, e event.TypedGenericEvent[*Event], q workqueue.TypedRateLimitingInterface[T]) {
 			h(ctx, *e.Object, q)
-			if c := e.Object.Change; c != nil {
-				c.Release()
-			}
 		},
 	})
 }
@@ -75,10 +70,24 @@ func (b *Bus) Publish(e Event) {
 	b.mu.Unlock()
 	for _, s := range subs {
 		if s.wants(e) {
-			if e.Change != nil {
-				e.Change.Hold()
-			}
 			s.events <- event.TypedGenericEvent[*Event]{Object: &e}
 		}
+	}
+}
+
+// OnChange has f called with each Change of secrets of the stores of a Kind. It must not keep the Change.
+func (b *Bus) OnChange(f func(context.Context, provider.Kind, *Change)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.changed = append(b.changed, f)
+}
+
+// Notify tells the controllers of a Change, and returns when they have queued the objects that it concerns.
+func (b *Bus) Notify(ctx context.Context, k provider.Kind, c *Change) {
+	b.mu.Lock()
+	all := b.changed
+	b.mu.Unlock()
+	for _, f := range all {
+		f(ctx, k, c)
 	}
 }

@@ -5,6 +5,7 @@ package contribution
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
@@ -48,7 +49,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, refs *r
 			walks.Enqueue(reconcile.Request{NamespacedName: key}, queue.Low)
 		}
 	})
-	return handlers{refs, r.objects, walks.Interrupt, walks.OnEnd}.watch(c, mgr.GetCache(), o)
+	return handlers{refs, r.objects, walks.Interrupt, walks.Notify}.watch(c, mgr.GetCache(), o)
 }
 
 // New returns a Reconciler. live must not read from a cache.
@@ -71,14 +72,15 @@ type handlers struct {
 	referrers *referrers.Referrers
 	objects   *kit.Memory[types.NamespacedName, object]
 	interrupt func(reconcile.Request)
-	onEnd     func(reconcile.Request, func())
+	// notified is kit.Controller.Notify.
+	notified func(req reconcile.Request, source any, after time.Duration)
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
 
 func (h handlers) watch(c controller.Controller, from cache.Cache, o Options) error {
-	wake := &kit.Wake[reconcile.Request]{Resolver: h.referrers.Resolver, Namespaced: o.Namespaced, Referrers: h.referring, Free: h.free, Notify: h.notify, OnEnd: h.onEnd}
+	wake := &kit.Wake[reconcile.Request]{Resolver: h.referrers.Resolver, Namespaced: o.Namespaced, Referrers: h.referring, Free: h.free, Notify: h.notify}
 	for _, s := range append([]source.Source{
 		source.Kind[client.Object](from, &v1alpha1.ExternalSecret{}, h.objectEvents()),
 		source.Kind[client.Object](from, resolve.SecretMetadata(), h.partEvents()),
@@ -114,10 +116,9 @@ func (h handlers) free(req reconcile.Request) {
 	}
 }
 
-// notify records a change of a remote secret for the objects of other operators for which this one reads it. Their status does not
+// notify notifies the objects of other operators for which this one reads remote secrets that have changed. Their status does not
 // show the versions of this operator's values before the part is taken.
-func (h handlers) notify(ctx context.Context, k resolve.Route, c *refresh.Change) []reconcile.Request {
-	var all []reconcile.Request
+func (h handlers) notify(ctx context.Context, k resolve.Route, c *refresh.Change) {
 	for _, es := range h.referrers.Reading(ctx, k, c) {
 		contributes, err := h.referrers.Contributes(ctx, es)
 		if err != nil || !contributes {
@@ -125,10 +126,8 @@ func (h handlers) notify(ctx context.Context, k resolve.Route, c *refresh.Change
 		}
 		req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(es)}
 		obj, _ := h.objects.Get(req.NamespacedName, es.UID)
-		obj.attempts.Notify(c.At, c.By)
-		all = append(all, req)
+		h.notified(req, c.Source, obj.attempts.Notify(c.At, c.By))
 	}
-	return all
 }
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]

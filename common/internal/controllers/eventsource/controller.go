@@ -31,17 +31,13 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, resolve
 	if o.NoRemoteChanges {
 		return nil // Receiving a message changes the queue.
 	}
-	var bursts *bursts
 	for _, k := range o.Kinds {
 		if !k.EventSource || k.Cluster && o.Namespaced {
 			continue
 		}
-		if bursts == nil {
-			bursts = newBursts(o.Bus.Publish)
-		}
 		r := &Reconciler{
 			cache: mgr.GetCache(), live: live, pool: pool, kind: k, opts: o,
-			matcher: matcher{cache: mgr.GetCache(), scheme: mgr.GetScheme(), resolver: resolver, namespaced: o.Namespaced, kind: k.GoName(), publish: bursts.publish},
+			matcher: matcher{cache: mgr.GetCache(), scheme: mgr.GetScheme(), resolver: resolver, namespaced: o.Namespaced, kind: k.GoName(), bus: o.Bus},
 			running: map[types.NamespacedName]*receiver{},
 		}
 		c, err := controller.New("eventsource-"+strings.ToLower(k.GoName()), mgr, controller.Options{
@@ -124,10 +120,7 @@ func (r *Reconciler) miss(_ context.Context, e refresh.Event, _ workqueue.TypedR
 // start starts a receiver. It ends with the context of the controller, or when it is stopped.
 func (r *Reconciler) start(ctx context.Context, o provider.EventSourceObject) *receiver {
 	ctx, stop := context.WithCancel(ctx)
-	rc := &receiver{
-		Reconciler: r, source: o, stop: stop,
-		open: map[string]*delivery{}, handled: make(chan provider.Message, maxOpen),
-	}
+	rc := &receiver{Reconciler: r, source: o, stop: stop, arrived: make(chan struct{}, 1)}
 	go rc.run(ctx)
 	go rc.tend(ctx)
 	return rc

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,22 +16,69 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// A matcher finds the stores whose objects can name the secret of an event.
+// A matcher finds the stores whose objects can name the secrets of events, and tells the controllers.
 type matcher struct {
 	cache      client.Reader
 	scheme     *runtime.Scheme
 	resolver   *resolve.Resolver
 	namespaced bool
 	// kind is that of the event sources.
-	kind    string
-	publish func(refresh.Event)
+	kind string
+	bus  *refresh.Bus
 }
 
-// view is a matcher for the messages of one call to an event source. It lists the stores of each Kind once.
-type view struct {
-	*matcher
-	from   provider.EventSourceObject
-	scopes map[schema.GroupVersionKind][]scope
+// match returns for each event whether an object reads or pushes its secret. Before, it has notified these objects on behalf of an event
+// source.
+func (m *matcher) match(ctx context.Context, from provider.EventSourceObject, source any, at time.Time, all []provider.Event) (matched []bool) {
+	if len(all) == 0 {
+		return nil
+	}
+	matched = make([]bool, len(all))
+	admitted := map[string]bool{}
+	admits := func(namespace string) bool {
+		is, known := admitted[namespace]
+		if !known {
+			is = m.reaches(ctx, from, namespace)
+			admitted[namespace] = is
+		}
+		return is
+	}
+	for _, k := range m.resolver.Kinds {
+		if k.Generator || k.EventSource || k.Cluster && m.namespaced || !slices.ContainsFunc(all, func(e provider.Event) bool { return isOf(e, k) }) {
+			continue
+		}
+		for _, s := range m.scopes(ctx, k, from) {
+			c := &refresh.Change{Stores: s.of, At: at, By: m.kind + "/" + from.GetName(), Source: source, Namespace: from.GetNamespace(), Admits: admits}
+			of := changes(c, k, s.one, all)
+			if len(of) > 0 {
+				m.bus.Notify(ctx, k.Kind, c)
+			}
+			for j, i := range of {
+				matched[i] = matched[i] || c.Secrets[j].Matched
+			}
+		}
+	}
+	return matched
+}
+
+// isOf reports whether an event is about a secret of stores of a Kind.
+func isOf(e provider.Event, k resolve.Route) bool {
+	return strings.TrimPrefix(k.GoName(), "Cluster") == e.Kind
+}
+
+// changes adds to c the secrets of events that can be secrets of a store. It returns the indexes of the events.
+func changes(c *refresh.Change, k resolve.Route, store provider.Object, all []provider.Event) (of []int) {
+	for i := range all {
+		e := &all[i]
+		if !isOf(*e, k) {
+			continue
+		}
+		if keys := k.Keys(store, *e); len(keys) > 0 {
+			of = append(of, i)
+			c.Secrets = append(c.Secrets, refresh.Secret{Keys: keys, Version: e.Version, MayBeOf: func(store string) bool { return e.MayBeOf(k.Kind, store) }})
+		}
+	}
+	return of
 }
 
 // scope are the stores of a Kind whose objects name secrets by the same rules: those of one store.
@@ -41,63 +87,9 @@ type scope struct {
 	of  map[types.NamespacedName]bool
 }
 
-func (m *matcher) view(from provider.EventSourceObject) *view {
-	return &view{m, from, map[schema.GroupVersionKind][]scope{}}
-}
-
-// match publishes a change for the stores that may have the secret of an event: one for all stores whose objects name it by the
-// same keys. It calls begin for each change, and what that returned when the last walk that the change caused has ended.
-func (v *view) match(ctx context.Context, e *provider.Event, at time.Time, begin func() (done func(matched bool))) {
-	for _, k := range v.resolver.Kinds {
-		if k.Generator || k.EventSource || k.Cluster && v.namespaced || strings.TrimPrefix(k.GoName(), "Cluster") != e.Kind {
-			continue
-		}
-		for _, g := range v.groups(ctx, k, e) {
-			c := refresh.NewChange(begin())
-			c.Keys, c.Version, c.At = g.keys, e.Version, at
-			c.By = v.kind + "/" + v.from.GetName()
-			c.Reaches = func(store types.NamespacedName, namespace string) bool {
-				return g.has(store) && e.MayBeOf(k.Kind, store.Name) && v.reaches(ctx, v.from, namespace)
-			}
-			v.publish(refresh.Event{Kind: k.Kind, Change: c})
-			c.Release()
-		}
-	}
-}
-
-// group are the stores whose objects name a secret by the same keys.
-type group struct {
-	keys   []string
-	scopes []scope
-}
-
-func (g *group) has(store types.NamespacedName) bool {
-	return slices.ContainsFunc(g.scopes, func(s scope) bool { return s.of[store] })
-}
-
-// groups returns the stores of a Kind that may have the secret of an event.
-func (v *view) groups(ctx context.Context, k resolve.Route, e *provider.Event) (groups []*group) {
-	for _, s := range v.scopesOf(ctx, k) {
-		keys := k.Keys(s.one, *e)
-		if len(keys) == 0 {
-			continue
-		}
-		i := slices.IndexFunc(groups, func(g *group) bool { return slices.Equal(g.keys, keys) })
-		if i < 0 {
-			i, groups = len(groups), append(groups, &group{keys: keys})
-		}
-		groups[i].scopes = append(groups[i].scopes, s)
-	}
-	return groups
-}
-
-func (v *view) scopesOf(ctx context.Context, k resolve.Route) []scope {
-	all, ok := v.scopes[k.GVK]
-	if ok {
-		return all
-	}
+func (m *matcher) scopes(ctx context.Context, k resolve.Route, from provider.EventSourceObject) (all []scope) {
 	index := map[any]int{}
-	for _, store := range v.stores(ctx, k, v.from) {
+	for _, store := range m.stores(ctx, k, from) {
 		is := k.Scope(store)
 		i, ok := index[is]
 		if !ok {
@@ -106,7 +98,6 @@ func (v *view) scopesOf(ctx context.Context, k resolve.Route) []scope {
 		}
 		all[i].of[client.ObjectKeyFromObject(store)] = true
 	}
-	v.scopes[k.GVK] = all
 	return all
 }
 

@@ -1,10 +1,10 @@
 package eventsource
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -29,7 +29,9 @@ const (
 	longest = 5 * time.Minute
 	// callTimeout is the timeout of one call to a queue. Receive waits for up to 20 seconds.
 	callTimeout = time.Minute
-	// gatherFor is how long handled messages wait for others, so that one call removes them all.
+	// maxReceipt is the maximum length of a receipt in bytes. A message with another one cannot be removed.
+	maxReceipt = 4096
+	// gatherFor is the time between two checks for handled messages, so that one call removes those of several walks.
 	gatherFor = 50 * time.Millisecond
 	// reportEvery is the minimum time between two writes of the counts.
 	reportEvery = 10 * time.Second
@@ -40,12 +42,12 @@ type receiver struct {
 	*Reconciler
 	source provider.EventSourceObject
 	stop   context.CancelFunc
-	// handled are the messages to remove from the queue.
-	handled chan provider.Message
+	// arrived has an element if a message was received since tend last looked.
+	arrived chan struct{}
 
 	mu sync.Mutex
-	// open are the messages that are received and not yet handled, by receipt.
-	open map[string]*delivery
+	// open are the messages that are received and not yet handled, in order. The oldest ones come again if there are too many.
+	open []*delivery
 	// counted are the messages since the last write of the counts.
 	counted v1alpha1.ReceivedEvents
 }
@@ -53,10 +55,10 @@ type receiver struct {
 // delivery is a message that is received and not yet handled.
 type delivery struct {
 	message provider.Message
+	// at is the moment after the objects that the message is about were notified.
+	at int64
 	// received is when it was received, held when its delivery again was last put off.
 	received, held time.Time
-	// left is the number of changes, and of walks over stores, that have not ended.
-	left atomic.Int64
 }
 
 // run receives messages until ctx ends.
@@ -66,7 +68,7 @@ func (rc *receiver) run(ctx context.Context) {
 	}
 	var attempts kit.Attempts
 	for ctx.Err() == nil {
-		if rc.full() {
+		if !rc.opts.Walks.Started() {
 			provider.Sleep(ctx, gatherFor)
 			continue
 		}
@@ -83,10 +85,7 @@ func (rc *receiver) run(ctx context.Context) {
 			continue
 		}
 		attempts.Succeed()
-		v := rc.matcher.view(rc.source)
-		for _, m := range messages {
-			rc.handle(ctx, m, v)
-		}
+		rc.handle(ctx, messages)
 	}
 }
 
@@ -102,68 +101,53 @@ func (rc *receiver) call(ctx context.Context, f func(context.Context, *provider.
 	return err
 }
 
-// full reports whether too many messages are open.
-func (rc *receiver) full() bool {
+// handle notifies the objects that messages are about. A message is removed from the queue when all that were notified until then have
+// their result.
+func (rc *receiver) handle(ctx context.Context, messages []provider.Message) {
+	now := time.Now()
+	var events []provider.Event
+	for _, m := range messages {
+		events = append(events, m.Events...)
+		received.WithLabelValues(rc.kind.GoName()).Inc()
+	}
+	matched := rc.matcher.match(ctx, rc.source, rc, now, events)
+	at := rc.opts.Walks.Moment()
 	rc.mu.Lock()
 	defer rc.mu.Unlock()
-	return len(rc.open) >= maxOpen
+	for _, m := range messages {
+		secrets := map[string]bool{}
+		for i, e := range m.Events {
+			if matched[i] {
+				secrets[e.Names[0]] = true
+			}
+		}
+		matched = matched[len(m.Events):]
+		m.Events, m.Matched = nil, len(secrets)
+		rc.countLocked(ctx, m, now)
+		if len(m.Receipt) <= maxReceipt {
+			rc.open = append(rc.open, &delivery{message: m, at: at, received: now, held: now})
+		}
+	}
+	rc.open = rc.open[max(0, len(rc.open)-maxOpen):]
+	select {
+	case rc.arrived <- struct{}{}:
+	default:
+	}
 }
 
-// handle wakes the objects that a message is about. The message is removed from the queue when the last of their walks has ended.
-func (rc *receiver) handle(ctx context.Context, m provider.Message, v *view) {
-	now := time.Now()
-	m.Matched = make([]bool, len(m.Events))
-	d := &delivery{message: m, received: now, held: now}
-	d.left.Store(1)
-	rc.mu.Lock()
-	rc.open[m.Receipt] = d
+func (rc *receiver) countLocked(ctx context.Context, m provider.Message, now time.Time) {
 	rc.counted.ReceivedEvents++
 	rc.counted.LastEventTime = &metav1.Time{Time: now}
-	if m.Malformed != "" {
-		rc.counted.MalformedEvents++
-		malformed.WithLabelValues(rc.kind.GoName()).Inc()
-	}
-	first := rc.counted.MalformedEvents == 1
-	rc.mu.Unlock()
-	received.WithLabelValues(rc.kind.GoName()).Inc()
-	if m.Malformed != "" && first { // A sender must not be able to fill the log.
-		log.FromContext(ctx).Info("ignoring a message that reports no change of a secret", "eventSource", client.ObjectKeyFromObject(rc.source), "why", m.Malformed)
-	}
-	for i := range m.Events {
-		v.match(ctx, &m.Events[i], now, func() (done func(matched bool)) {
-			d.left.Add(1)
-			return func(matched bool) { rc.end(d, i, matched) }
-		})
-	}
-	rc.end(d, 0, false)
-}
-
-// end ends one part of the handling of an event of a message.
-func (rc *receiver) end(d *delivery, event int, matched bool) {
-	if matched {
-		rc.mu.Lock()
-		d.message.Matched[event] = true
-		rc.mu.Unlock()
-	}
-	if d.left.Add(-1) > 0 {
-		return
-	}
-	rc.mu.Lock()
-	_, isOpen := rc.open[d.message.Receipt]
-	delete(rc.open, d.message.Receipt)
-	if slices.Contains(d.message.Matched, true) {
+	if m.Matched > 0 {
 		rc.counted.MatchedEvents++
 		matchedEvents.WithLabelValues(rc.kind.GoName()).Inc()
-		if !d.message.Sent.IsZero() {
-			lag.WithLabelValues(rc.kind.GoName()).Observe(time.Since(d.message.Sent).Seconds())
-		}
 	}
-	rc.mu.Unlock()
-	if isOpen { // At most maxOpen messages are open or in the channel, unless they come again.
-		select {
-		case rc.handled <- d.message:
-		default:
-		}
+	if m.Malformed == "" {
+		return
+	}
+	malformed.WithLabelValues(rc.kind.GoName()).Inc()
+	if rc.counted.MalformedEvents++; rc.counted.MalformedEvents == 1 { // A sender must not be able to fill the log.
+		log.FromContext(ctx).Info("ignoring a message that reports no change of a secret", "eventSource", client.ObjectKeyFromObject(rc.source), "why", m.Malformed)
 	}
 }
 
@@ -172,11 +156,15 @@ func (rc *receiver) tend(ctx context.Context) {
 	report := time.NewTicker(reportEvery)
 	defer report.Stop()
 	for {
+		var again <-chan time.Time
+		if rc.ack(ctx) > 0 {
+			again = time.After(gatherFor)
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case m := <-rc.handled:
-			rc.ack(ctx, rc.gather(ctx, m))
+		case <-rc.arrived:
+		case <-again:
 		case <-report.C:
 			rc.extend(ctx, time.Now())
 			rc.report(ctx)
@@ -184,53 +172,57 @@ func (rc *receiver) tend(ctx context.Context) {
 	}
 }
 
-// gather returns a handled message, and those that are handled soon after it.
-func (rc *receiver) gather(ctx context.Context, first provider.Message) []provider.Message {
-	all, soon := []provider.Message{first}, time.NewTimer(gatherFor)
-	defer soon.Stop()
-	for len(all) < batch {
-		select {
-		case m := <-rc.handled:
-			all = append(all, m)
-		case <-soon.C:
-			return all
-		case <-ctx.Done():
-			return all
+// ack removes handled messages from the queue, and returns the number of the others. If that fails, they come again, and cost a
+// comparison.
+func (rc *receiver) ack(ctx context.Context) (left int) {
+	oldest := rc.opts.Walks.Oldest(rc)
+	rc.mu.Lock()
+	n := len(rc.open)
+	if oldest > 0 {
+		n, _ = slices.BinarySearchFunc(rc.open, oldest, func(d *delivery, at int64) int { return cmp.Compare(d.at, at) })
+	}
+	handled := slices.Clone(rc.open[:n])
+	rc.open = slices.Delete(rc.open, 0, n)
+	left = len(rc.open)
+	rc.mu.Unlock()
+	for _, d := range handled {
+		if d.message.Matched > 0 && !d.message.Sent.IsZero() {
+			lag.WithLabelValues(rc.kind.GoName()).Observe(time.Since(d.message.Sent).Seconds())
 		}
 	}
-	return all
-}
-
-// ack removes messages from the queue. If that fails, they come again, and cost a comparison. At the end, what ends without a result
-// must not count as handled.
-func (rc *receiver) ack(ctx context.Context, messages []provider.Message) {
-	if ctx.Err() != nil {
-		return
-	}
-	if err := rc.call(ctx, func(ctx context.Context, l *provider.Link) error { return provider.Ack(ctx, l, messages) }); err != nil && ctx.Err() == nil {
+	if err := rc.inBatches(ctx, handled, provider.Ack); err != nil && ctx.Err() == nil {
 		log.FromContext(ctx).Info("cannot remove messages from the queue; they come again", "eventSource", client.ObjectKeyFromObject(rc.source), "error", provider.Safe(err).Error())
 	}
+	return left
+}
+
+// inBatches calls the queue with messages. It returns the last error.
+func (rc *receiver) inBatches(ctx context.Context, all []*delivery, f func(context.Context, *provider.Link, []provider.Message) error) (last error) {
+	for some := range slices.Chunk(all, batch) {
+		messages := make([]provider.Message, len(some))
+		for i, d := range some {
+			messages[i] = d.message
+		}
+		if err := rc.call(ctx, func(ctx context.Context, l *provider.Link) error { return f(ctx, l, messages) }); err != nil {
+			last = err
+		}
+	}
+	return last
 }
 
 // extend puts off the delivery again of the messages that are not yet handled.
 func (rc *receiver) extend(ctx context.Context, now time.Time) {
-	var due []provider.Message
+	var due []*delivery
 	rc.mu.Lock()
-	for receipt, d := range rc.open {
-		switch {
-		case now.Sub(d.received) > longest:
-			delete(rc.open, receipt)
-		case now.Sub(d.held) > provider.Hold/3:
+	rc.open = slices.DeleteFunc(rc.open, func(d *delivery) bool { return now.Sub(d.received) > longest })
+	for _, d := range rc.open {
+		if now.Sub(d.held) > provider.Hold/3 {
 			d.held = now
-			due = append(due, d.message)
+			due = append(due, d)
 		}
 	}
 	rc.mu.Unlock()
-	for len(due) > 0 {
-		some := due[:min(batch, len(due))]
-		due = due[len(some):]
-		_ = rc.call(ctx, func(ctx context.Context, l *provider.Link) error { return provider.Extend(ctx, l, some) }) // They come again.
-	}
+	_ = rc.inBatches(ctx, due, provider.Extend) // They come again.
 }
 
 // miss counts a change that the event source has not reported.

@@ -62,7 +62,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, watches
 			r.enqueue(key, queue.Low)
 		}
 	})
-	h := handlers{referrers: refs, objects: r.objects, elected: mgr.Elected(), now: o.Now, interrupt: walks.Interrupt, onEnd: walks.OnEnd}
+	h := handlers{referrers: refs, objects: r.objects, elected: mgr.Elected(), now: o.Now, interrupt: walks.Interrupt, notified: walks.Notify}
 	if err := h.watch(c, mgr.GetCache(), o); err != nil || !o.ConfigMapTargets {
 		return err
 	}

@@ -37,7 +37,8 @@ type handlers struct {
 	now     func() time.Time
 	// interrupt ends the wait for a store in the walk over an object.
 	interrupt func(reconcile.Request)
-	onEnd     func(reconcile.Request, func())
+	// notified is kit.Controller.Notify.
+	notified func(req reconcile.Request, source any, after time.Duration)
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets,verbs=list;watch
@@ -47,7 +48,7 @@ type handlers struct {
 
 func (h *handlers) watch(c controller.Controller, from cache.Cache, o Options) error {
 	secrets := resolve.SecretMetadata()
-	wake := &kit.Wake[reconcile.Request]{Resolver: h.referrers.Resolver, Namespaced: o.Namespaced, Referrers: h.referring, Free: h.requestRead, Notify: h.notify, OnEnd: h.onEnd}
+	wake := &kit.Wake[reconcile.Request]{Resolver: h.referrers.Resolver, Namespaced: o.Namespaced, Referrers: h.referring, Free: h.requestRead, Notify: h.notify}
 	for _, s := range append([]source.Source{
 		source.Kind[client.Object](from, &v1alpha1.ExternalSecret{}, h.objectEvents()),
 		source.Kind[client.Object](from, secrets, h.secretEvents()),
@@ -94,19 +95,16 @@ func (h *handlers) requestRead(req reconcile.Request) {
 	}
 }
 
-// notify records a change of a remote secret for the objects of this module that read it.
-func (h *handlers) notify(ctx context.Context, k resolve.Route, c *refresh.Change) []reconcile.Request {
-	var all []reconcile.Request
+// notify notifies the objects of this module that read remote secrets that have changed.
+func (h *handlers) notify(ctx context.Context, k resolve.Route, c *refresh.Change) {
 	for _, es := range h.referrers.Reading(ctx, k, c) {
 		if !h.referrers.Claims(es) {
 			continue
 		}
 		req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(es)}
 		obj, _ := h.objects.Get(req.NamespacedName, es.UID)
-		obj.attempts.Notify(c.At, c.By)
-		all = append(all, req)
+		h.notified(req, c.Source, obj.attempts.Notify(c.At, c.By))
 	}
-	return all
 }
 
 // isLeader reports whether this replica is the leader.

@@ -48,7 +48,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 	objects, atStores := kit.NewController(o.Walks, r.Reconcile), kit.NewController(o.Walks, r.Push)
 	// The end of a push and a change of a Secret are no events of a PushSecret, so they queue the object directly.
 	r.wake = func(key types.NamespacedName) { objects.Enqueue(requestFor(key), queue.High) }
-	r.units = units{start: atStores.Enqueue, crowded: func(u unit) bool { return atStores.Crowded(u, u.Namespace) }, onEnd: atStores.OnEnd}
+	r.units = units{start: atStores.Enqueue, crowded: func(u unit) bool { return atStores.Crowded(u, u.Namespace) }, notified: atStores.Notify}
 	r.follow = follower{watches: follow, wake: r.wake}
 	c, err := controller.New(controllerName, mgr, controller.Options{
 		Reconciler: objects, RateLimiter: ratelimiter.NewController(), NewQueue: objects.NewQueue,

@@ -3,13 +3,12 @@ package pushsecret
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/refresh"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 )
@@ -38,44 +37,44 @@ func indexEntries(indexer client.FieldIndexer) error {
 
 // notify has the objects that push a changed secret compare it at once, if they replace what others write. It queues the objects
 // at the store itself, because the walk over an object does not wait for those over its stores.
-func (r *reconciler) notify(ctx context.Context, k resolve.Route, c *refresh.Change) []reconcile.Request {
-	for _, key := range c.Keys {
-		var list v1alpha1.PushSecretList
-		if err := r.cache.List(ctx, &list, client.MatchingFields{entryIndex: entryKey(k.GVK.Kind, key)}); err != nil {
-			return nil // List fails only if the cache is shutting down.
-		}
-		for i := range list.Items {
-			if ps := &list.Items[i]; r.concerns(ps) {
-				obj, _ := r.memory.Get(client.ObjectKeyFromObject(ps), ps.UID)
-				r.compare(obj, ps, k, key, c)
+func (r *reconciler) notify(ctx context.Context, k resolve.Route, c *refresh.Change) {
+	for i := range c.Secrets {
+		for _, key := range c.Secrets[i].Keys {
+			var list v1alpha1.PushSecretList
+			err := r.cache.List(ctx, &list, client.MatchingFields{entryIndex: entryKey(k.GVK.Kind, key)}, client.InNamespace(c.Namespace))
+			if err != nil {
+				return // List fails only if the cache is shutting down.
 			}
-		}
-		for _, obj := range r.memory.ahead.all() {
-			if ps := obj.seen.Load(); ps != nil && r.concerns(ps) {
-				r.compare(obj, ps, k, key, c)
+			for j := range list.Items {
+				if ps := &list.Items[j]; r.concerns(ps) {
+					obj, _ := r.memory.Get(client.ObjectKeyFromObject(ps), ps.UID)
+					r.compare(obj, ps, k, key, c, &c.Secrets[i])
+				}
+			}
+			for _, obj := range r.memory.ahead.all() {
+				if ps := obj.seen.Load(); ps != nil && r.concerns(ps) {
+					r.compare(obj, ps, k, key, c, &c.Secrets[i])
+				}
 			}
 		}
 	}
-	return nil
 }
 
 // compare queues an object at the stores whose secret has changed.
-func (r *reconciler) compare(obj *object, ps *v1alpha1.PushSecret, k resolve.Route, key string, c *refresh.Change) {
-	for id, own := range obj.pushes(ps, k.GVK.Kind, key, c.Version) {
-		if !c.Reaches(k.Key(id.name, ps.Namespace), ps.Namespace) {
+func (r *reconciler) compare(obj *object, ps *v1alpha1.PushSecret, k resolve.Route, key string, c *refresh.Change, secret *refresh.Secret) {
+	for id, own := range obj.pushes(ps, k.GVK.Kind, key, secret.Version) {
+		if !c.Reaches(secret, k.Key(id.name, ps.Namespace), ps.Namespace) {
 			continue
 		}
-		c.Match()
+		secret.Matched = true
 		if own || ps.Spec.Suspend || ps.Spec.UpdatePolicy == v1alpha1.UpdateIfNotExists || ps.DeletionTimestamp != nil {
 			continue
 		}
-		u := unit{client.ObjectKeyFromObject(ps), id}
-		obj.stores.with(u.store, func(s *storeState) {
+		var after time.Duration
+		obj.stores.with(id, func(s *storeState) {
 			s.asked = true
-			s.attempts.Free()
+			after = s.attempts.Notify(c.At, c.By)
 		})
-		c.Hold()
-		r.onEnd(u, c.Release)
-		r.start(u, queue.High)
+		r.notified(unit{client.ObjectKeyFromObject(ps), id}, c.Source, after)
 	}
 }

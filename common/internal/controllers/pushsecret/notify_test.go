@@ -3,6 +3,7 @@ package pushsecret
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
@@ -79,19 +80,20 @@ func TestNotifyAhead(t *testing.T) {
 			w := scenarioOf(t, finalized())
 			w.obj.held.Store(true)
 			w.cache = behind{w.api}
-			queued, matched := 0, false
-			w.start, w.onEnd = func(unit, int) { queued++ }, func(_ unit, f func()) { f() }
 			tc.push(t, w)
-			queued = 0
+			queued := 0
+			w.notified = func(unit, any, time.Duration) { queued++ }
 			if tc.version == "own" {
 				tc.version = w.backend.Versions("db")[0]
 			}
 			k, _ := w.route(w.ps.Spec.StoreRefs[0])
-			c := refresh.NewChange(func(m bool) { matched = m })
-			c.Keys, c.Version, c.Reaches = []string{tc.key}, tc.version, func(types.NamespacedName, string) bool { return true }
+			c := &refresh.Change{
+				Secrets: []refresh.Secret{{Keys: []string{tc.key}, Version: tc.version, MayBeOf: func(string) bool { return true }}},
+				Stores:  map[types.NamespacedName]bool{k.Key(w.unit.store.name, w.unit.Namespace): true},
+				Admits:  func(string) bool { return true },
+			}
 			w.notify(t.Context(), k, c)
-			c.Release()
-			if diff := cmp.Diff([]bool{tc.matched, tc.queued}, []bool{matched, queued > 0}); diff != "" {
+			if diff := cmp.Diff([]bool{tc.matched, tc.queued}, []bool{c.Secrets[0].Matched, queued > 0}); diff != "" {
 				t.Errorf("%s\nmatched, and queued: -want, +got:\n%s", tc.reason, diff)
 			}
 		})

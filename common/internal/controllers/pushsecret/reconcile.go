@@ -55,8 +55,8 @@ type units struct {
 	start func(u unit, priority int)
 	// crowded reports whether only the share of its own namespace holds a unit back.
 	crowded func(unit) bool
-	// onEnd calls a function at the end of the next walk over a unit.
-	onEnd func(u unit, f func())
+	// notified is kit.Controller.Notify.
+	notified func(u unit, source any, after time.Duration)
 }
 
 // pass is one walk over an object, or over an object at one of its stores.

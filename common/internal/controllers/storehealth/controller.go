@@ -137,7 +137,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup
 			return errors.Wrapf(err, "cannot watch %s", k.GoName())
 		}
 		concerns := func(e refresh.Event) bool {
-			return e.Namespace == "" && e.Change == nil && e.Kind.GoName() == k.GoName()
+			return e.Namespace == "" && e.Kind.GoName() == k.GoName()
 		}
 		if err := c.Watch(refresh.Source(o.Bus, concerns, func(_ context.Context, e refresh.Event, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			req := reconcile.Request{NamespacedName: e.Store}

@@ -150,13 +150,7 @@ func (*source) Extend(context.Context, []provider.Message) error { return nil }
 // Ack implements provider.EventSource.
 func (s *source) Ack(_ context.Context, messages []provider.Message) error {
 	for _, m := range messages {
-		matched := map[string]bool{}
-		for i, e := range m.Events {
-			if i < len(m.Matched) && m.Matched[i] {
-				matched[e.Names[0]] = true
-			}
-		}
-		s.Done(m.Receipt, len(matched))
+		s.Done(m.Receipt, m.Matched)
 	}
 	return nil
 }
