@@ -4,12 +4,13 @@ import (
 	"context"
 	"io"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
-	"github.com/direct-secrets/direct-secrets/common/internal/budget"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 )
 
 const (
@@ -23,49 +24,55 @@ const (
 // decoded is how many times the bytes of an answer are in memory during decoding.
 const decoded = 2
 
-// LimitAnswer returns a body that fails with an Error of class Unavailable after most bytes, or when the answers of
-// all requests together exceed the operator's memory limits. A provider's transport must wrap every answer with it,
-// because a server can send without end. ctx is the context of the request.
+// LimitAnswer returns a body that fails with an Error of class Unavailable after most bytes. While the answers of all requests together
+// take the operator's memory for them, it waits. A provider's transport must wrap every answer with it, because a server can send without
+// end. ctx is the context of the request.
 func LimitAnswer(ctx context.Context, body io.ReadCloser, most int64) io.ReadCloser {
-	l := &limited{ReadCloser: body, most: most, left: most, share: budget.Of(ctx)}
-	if l.share != nil {
-		l.share.Open(l)
-	}
+	return limitAnswer(ctx, body, most, func(bytes int64) { quota.Of(ctx).Spend(time.Now(), bytes) })
+}
+
+// limitAnswer is LimitAnswer with a function that is called when the body is closed, with the bytes that were read.
+func limitAnswer(ctx context.Context, body io.ReadCloser, most int64, end func(bytes int64)) *limited {
+	l := &limited{ReadCloser: body, ctx: ctx, most: most, left: most}
+	l.held = quota.Of(ctx).Holder(func() {
+		l.aborted.Store(true)
+		_ = body.Close() // Read then returns an error.
+	})
+	l.end = sync.OnceFunc(func() {
+		l.held.Release()
+		end(l.most - l.left)
+	})
 	return l
 }
 
-// Reserve waits for room for a whole answer of at most most bytes before it arrives, for a transport that cannot wrap its body.
-// The caller must call release. The error is ErrNoRoom if ctx ends before.
+// BeginCall waits until the tenant may make one more request, for a transport that is not that of NewHTTPClient. The caller must call end.
+// The error is ErrBusy if ctx ends before.
+func BeginCall(ctx context.Context) (end func(), err error) {
+	ended, err := quota.Of(ctx).Call(ctx)
+	if err != nil {
+		return nil, ErrBusy
+	}
+	return func() { ended(0) }, nil
+}
+
+// Reserve waits until a whole answer of at most most bytes may arrive, for a transport that cannot wrap its body. The caller must call
+// release. The error is ErrNoRoom if ctx ends before.
 func Reserve(ctx context.Context, most int64) (release func(), err error) {
-	share := budget.Of(ctx)
-	if share == nil {
-		return func() {}, nil
+	held := quota.Of(ctx).Holder(nil)
+	if err := held.Grow(ctx, most, most); err != nil {
+		return nil, ErrNoRoom
 	}
-	for !share.Take(most, 0) {
-		if !waitForRoom(ctx, share, most, 0) {
-			return nil, ErrNoRoom
-		}
-	}
-	return func() { share.Add(-most) }, nil
+	return held.Release, nil
 }
 
 type limited struct {
 	io.ReadCloser
 
+	ctx        context.Context //nolint:containedctx // It is that of the request.
 	most, left int64
-	// share counts bytes of this body; nil if there is none.
-	share   *budget.Share
-	counted atomic.Int64
-	aborted atomic.Bool
-}
-
-// Size implements budget.Answer.
-func (l *limited) Size() int64 { return l.counted.Load() }
-
-// Abort implements budget.Answer.
-func (l *limited) Abort() {
-	l.aborted.Store(true)
-	_ = l.ReadCloser.Close() // Read then returns an error.
+	held       *quota.Held
+	aborted    atomic.Bool
+	end        func()
 }
 
 // Read implements io.Reader.
@@ -78,31 +85,26 @@ func (l *limited) Read(p []byte) (int, error) {
 	if l.left -= int64(n); l.left < 0 {
 		return n - 1, l.tooLarge()
 	}
-	if l.aborted.Load() {
+	if err != nil && l.aborted.Load() {
 		return n, ErrNoRoom
 	}
-	if more := decoded*(l.most-l.left-budget.Uncounted) - l.counted.Load(); l.share != nil && more > 0 {
-		if !l.share.Take(more, decoded*l.most) {
-			return n, ErrNoRoom
-		}
-		l.counted.Add(more)
+	if l.held.Grow(l.ctx, decoded*(l.most-l.left-quota.Uncounted), decoded*l.most) != nil {
+		return n, ErrNoRoom
 	}
 	return n, err
 }
 
 // Close implements io.Closer.
 func (l *limited) Close() error {
-	if l.share != nil {
-		l.share.Close(l)
-		l.share.Add(-l.counted.Load())
-		l.share.Spend(time.Now(), l.most-l.left)
-		l.share = nil
-	}
+	l.end()
 	return l.ReadCloser.Close()
 }
 
 // ErrNoRoom is the error of an answer that exceeds the memory for answers.
 var ErrNoRoom = NewError(Unavailable, "large responses of this store or of others fill the memory limit for responses; retrying")
+
+// ErrBusy is the error of a request that was not made, because its tenant has too many in progress.
+var ErrBusy = NewError(Unavailable, "the stores of this namespace, or this cluster store, have too many requests or too much data in progress; retrying with back-off")
 
 // larger is the start of the message for an answer that is too large.
 const larger = "the provider's response is larger than "

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/internal/budget"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -47,62 +47,92 @@ func TestLimitAnswer(t *testing.T) {
 	}
 }
 
-// TestLimitAnswerCounts checks that answers count for a store while they are read. An answer above the store's share
-// fails, and closed answers do not count.
+// TestLimitAnswerCounts checks that answers count for a tenant while they are read. One above its limits waits, and closed answers do
+// not count.
 func TestLimitAnswerCounts(t *testing.T) {
-	t.Parallel()
-	shared := &budget.Budget{}
-	share := shared.Share("shop")
-	ctx := budget.With(t.Context(), share)
-	small := provider.LimitAnswer(ctx, io.NopCloser(bytes.NewReader(make([]byte, budget.Uncounted))), provider.MaxAnswer)
-	if _, err := io.Copy(io.Discard, small); err != nil || share.Used() != 0 {
-		t.Errorf("a small answer counts %d bytes: %v", share.Used(), err)
-	}
-	var open []io.Closer
-	var failed error
-	for failed == nil && len(open) < 100 {
-		body := provider.LimitAnswer(ctx, io.NopCloser(bytes.NewReader(make([]byte, 1<<20))), provider.MaxAnswer)
-		open = append(open, body)
-		_, failed = io.Copy(io.Discard, body)
-	}
-	if diff := cmp.Diff(provider.Unavailable, provider.ClassOf(failed)); diff != "" {
-		t.Errorf("class: -want, +got:\n%s", diff)
-	}
-	if diff := cmp.Diff((budget.Own+2*provider.MaxAnswer)/(2*(1<<20-budget.Uncounted))+1, len(open)); diff != "" {
-		t.Errorf("the answer that does not fit: -want, +got:\n%s", diff)
-	}
-	other := provider.LimitAnswer(budget.With(t.Context(), shared.Share("other")), io.NopCloser(bytes.NewReader(make([]byte, 1<<20))), provider.MaxAnswer)
-	if _, err := io.Copy(io.Discard, other); err != nil {
-		t.Errorf("another store is refused: %v", err)
-	}
-	for _, body := range append(open, other, small) {
-		if err := errors.Join(body.Close(), body.Close()); err != nil {
-			t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		shared := &quota.Quotas{}
+		tenant := shared.Tenant("shop")
+		ctx := quota.With(t.Context(), tenant)
+		small := provider.LimitAnswer(ctx, io.NopCloser(bytes.NewReader(make([]byte, quota.Uncounted))), provider.MaxAnswer)
+		if _, err := io.Copy(io.Discard, small); err != nil || tenant.Used() != 0 {
+			t.Errorf("a small answer counts %d bytes: %v", tenant.Used(), err)
 		}
-	}
-	if n := shared.Used(); n != 0 {
-		t.Errorf("%d bytes count although all answers are closed", n)
-	}
+		open := []io.Closer{small}
+		read := func(ctx context.Context) error {
+			body := provider.LimitAnswer(ctx, io.NopCloser(bytes.NewReader(make([]byte, 1<<20))), provider.MaxAnswer)
+			open = append(open, body)
+			_, err := io.Copy(io.Discard, body)
+			return err
+		}
+		short, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		n := 0
+		for read(short) == nil {
+			n++
+		}
+		if diff := cmp.Diff((quota.Own+2*provider.MaxAnswer)/(2<<20), n); diff != "" {
+			t.Errorf("answers that fit: -want, +got:\n%s", diff)
+		}
+		if err := read(short); !errors.Is(err, provider.ErrNoRoom) {
+			t.Errorf("an answer that never fits: %v", err)
+		}
+		if err := read(quota.With(t.Context(), shared.Tenant("other"))); err != nil {
+			t.Errorf("another tenant is refused: %v", err)
+		}
+		time.AfterFunc(time.Second, func() { _ = open[1].Close() })
+		if err := read(ctx); err != nil {
+			t.Errorf("an answer that fits when another one is closed: %v", err)
+		}
+		for _, body := range open {
+			if err := errors.Join(body.Close(), body.Close()); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := shared.Used(); n != 0 {
+			t.Errorf("%d bytes count although all answers are closed", n)
+		}
+	})
 }
 
-// TestLimitAnswerSpends makes answers fail all the time for lack of memory. Their bytes count for the tenant's rate
-// limit.
+// TestLimitAnswerSlow has an answer stop while another tenant waits for room. It ends with an error.
+func TestLimitAnswerSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &quota.Quotas{}
+		reader, writer := io.Pipe()
+		slow := provider.LimitAnswer(quota.With(t.Context(), shared.Tenant("slow")), reader, provider.MaxListing)
+		go func() { _, _ = writer.Write(make([]byte, 4<<20)) }()
+		done := make(chan error)
+		go func() {
+			_, err := io.Copy(io.Discard, slow)
+			done <- errors.Join(err, slow.Close())
+		}()
+		synctest.Wait()
+		body := provider.LimitAnswer(quota.With(t.Context(), shared.Tenant("shop")), io.NopCloser(bytes.NewReader(make([]byte, 4<<20))), provider.MaxListing)
+		if _, err := io.Copy(io.Discard, body); err != nil {
+			t.Errorf("the other answer: %v", err)
+		}
+		if err := <-done; !errors.Is(err, provider.ErrNoRoom) {
+			t.Errorf("the slow answer: %v", err)
+		}
+	})
+}
+
+// TestLimitAnswerSpends reads answers. Their bytes count for the tenant's rate limit, also if they fail.
 func TestLimitAnswerSpends(t *testing.T) {
 	t.Parallel()
-	share := (&budget.Budget{}).Share("shop")
-	ctx := budget.With(t.Context(), share)
-	share.Add(budget.Own + 2*provider.MaxAnswer)
-	for range budget.Burst >> 20 {
-		body := provider.LimitAnswer(ctx, io.NopCloser(bytes.NewReader(make([]byte, 2<<20))), 4<<20)
-		for n := int64(0); n < 2<<20; {
-			read, _ := body.Read(make([]byte, 2<<20))
-			n += int64(read)
+	tenant := (&quota.Quotas{}).Tenant("shop")
+	ctx := quota.With(t.Context(), tenant)
+	for range quota.Burst*quota.Call>>20 + 1 {
+		body := provider.LimitAnswer(ctx, io.NopCloser(bytes.NewReader(make([]byte, 2<<20))), 1<<20)
+		if _, err := io.Copy(io.Discard, body); !provider.IsTooLarge(err) {
+			t.Error(err)
 		}
 		if err := errors.Join(body.Close(), body.Close()); err != nil {
 			t.Error(err)
 		}
 	}
-	if share.Wait(time.Now(), false) == 0 {
+	if tenant.Wait(time.Now(), false) == 0 {
 		t.Error("answers that failed cost nothing")
 	}
 }
@@ -110,12 +140,12 @@ func TestLimitAnswerSpends(t *testing.T) {
 // TestReserve reserves whole answers. One that does not fit waits for the others.
 func TestReserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		share := (&budget.Budget{}).Share("shop")
-		ctx := budget.With(t.Context(), share)
+		tenant := (&quota.Quotas{}).Tenant("shop")
+		ctx := quota.With(t.Context(), tenant)
 		var ended atomic.Int32
 		for range 5 {
 			go func() {
-				release, err := provider.Reserve(ctx, 1<<20)
+				release, err := provider.Reserve(ctx, 3<<20)
 				if err != nil {
 					t.Error(err)
 					return
@@ -128,15 +158,15 @@ func TestReserve(t *testing.T) {
 		short, cancel := context.WithTimeout(ctx, time.Second/2)
 		defer cancel()
 		synctest.Wait()
-		if _, err := provider.Reserve(short, 1<<20); !errors.Is(err, provider.ErrNoRoom) {
+		if _, err := provider.Reserve(short, 3<<20); !errors.Is(err, provider.ErrNoRoom) {
 			t.Errorf("without room: %v", err)
 		}
-		if diff := cmp.Diff(int64(2<<20), share.Used()); diff != "" {
+		if diff := cmp.Diff(int64(6<<20), tenant.Used()); diff != "" {
 			t.Errorf("bytes: -want, +got:\n%s", diff)
 		}
 		time.Sleep(5 * time.Second)
-		if ended.Load() != 5 || share.Used() != 0 {
-			t.Errorf("%d of 5 answers, and %d bytes count after the end", ended.Load(), share.Used())
+		if ended.Load() != 5 || tenant.Used() != 0 {
+			t.Errorf("%d of 5 answers, and %d bytes count after the end", ended.Load(), tenant.Used())
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/direct-secrets/direct-secrets/common/internal/budget"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 )
 
 // One call of the contract can need many requests: retries, pages of a listing, a login. Quotas and bills count
@@ -48,8 +48,12 @@ func withKind(ctx context.Context, kind string) context.Context {
 // with ctx, and takes only the Kind and the tenant from it.
 func Aside(ctx context.Context) context.Context {
 	kind, _ := ctx.Value(kindKey{}).(string)
-	return withKind(budget.With(context.Background(), budget.Of(ctx)), kind)
+	return withKind(quota.With(context.Background(), quota.Of(ctx)), kind)
 }
+
+// Work waits until the tenant of a call may do work that takes a processor for long: one caller of each tenant at a time, in turn. The caller
+// must call end. The error is that of ctx.
+func Work(ctx context.Context) (end func(), err error) { return quota.Of(ctx).Work(ctx) }
 
 // APICall starts the count of one request to the API of a provider. ctx is that of the call of the contract, or
 // derived from it. operation and code become labels. So both must come from a short list that neither a tenant nor a

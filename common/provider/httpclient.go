@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 )
 
 // NewTransport returns the transport of one store, for which c has the certificates.
@@ -18,10 +20,12 @@ func NewTransport(c *tls.Config) *http.Transport {
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
 		ForceAttemptHTTP2:     true,
-		MaxIdleConns:          16,
-		MaxIdleConnsPerHost:   8,
-		MaxConnsPerHost:       64,
-		IdleConnTimeout:       time.Minute,
+		// An answer waits in the network until it is read, not in memory.
+		HTTP2:               &http.HTTP2Config{MaxReceiveBufferPerConnection: 1 << 20, MaxReceiveBufferPerStream: quota.Uncounted},
+		MaxIdleConns:        16,
+		MaxIdleConnsPerHost: 8,
+		MaxConnsPerHost:     64,
+		IdleConnTimeout:     time.Minute,
 	}
 }
 
@@ -42,15 +46,20 @@ type limitedAnswers struct {
 
 // RoundTrip implements http.RoundTripper.
 func (l limitedAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
+	end, err := quota.Of(r.Context()).Call(r.Context())
+	if err != nil {
+		return nil, ErrBusy
+	}
 	resp, err := l.next.RoundTrip(r)
 	if err != nil {
+		end(0)
 		return nil, err
 	}
 	most := int64(MaxAnswer)
 	if l.isListing(r) {
 		most = MaxListing
 	}
-	resp.Body = LimitAnswer(r.Context(), resp.Body, most)
+	resp.Body = limitAnswer(r.Context(), resp.Body, most, end)
 	return resp, nil
 }
 

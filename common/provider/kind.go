@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 	"github.com/direct-secrets/direct-secrets/common/internal/fips"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 )
 
 // A Kind is a store Kind with its provider code, independent of the Go type.
@@ -73,10 +73,10 @@ func ClusterGeneratorKindOf[S ClusterGeneratorObject](c GeneratorConnector[S]) K
 	return k
 }
 
-// Connect creates the Client of a store, the Generator of a generator, or the EventSource of an event source. All answers to it count for the tenant of share. It
+// Connect creates the Client of a store, the Generator of a generator, or the EventSource of an event source. All answers to it count for the tenant. It
 // turns a panic of the provider into an error without the panic's value, which might contain a secret.
-func (k Kind) Connect(ctx context.Context, o Object, creds Credentials, share *budget.Share) (*Link, error) {
-	l := NewLink(k.GoName(), nil, share)
+func (k Kind) Connect(ctx context.Context, o Object, creds Credentials, tenant *quota.Tenant) (*Link, error) {
+	l := NewLink(k.GoName(), nil, tenant)
 	made, err := guard("connecting", func() (any, error) { return k.connect(l.context(ctx), o, creds) })
 	if err != nil {
 		return nil, err

@@ -6,11 +6,8 @@ import (
 	stderrors "errors"
 	"slices"
 	"sync/atomic"
-	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-
-	"github.com/direct-secrets/direct-secrets/common/internal/budget"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 )
 
 // A Link is a connected Client, Generator or EventSource. Operators reach the provider's code only through its methods, so that every
@@ -19,8 +16,8 @@ import (
 //structure:exempt It has one method for each function of the contract.
 type Link struct {
 	// kind is the label of the metrics.
-	kind  string
-	share *budget.Share
+	kind   string
+	tenant *quota.Tenant
 	// made is the Client, Generator or EventSource.
 	made any
 	// refused is the error of a call that changes something at the service, and heldBack that of Generate; nil if they are allowed.
@@ -29,10 +26,10 @@ type Link struct {
 	received atomic.Pointer[received]
 }
 
-// NewLink returns a Link to a Client or Generator. kind is a label of the metrics. The answers count for the tenant of
-// share. Operators get a Link from Kind.Connect.
-func NewLink(kind string, made any, share *budget.Share) *Link {
-	return &Link{kind: kind, share: share, made: made}
+// NewLink returns a Link to a Client or Generator. kind is a label of the metrics. The answers count for the
+// tenant. Operators get a Link from Kind.Connect.
+func NewLink(kind string, made any, tenant *quota.Tenant) *Link {
+	return &Link{kind: kind, tenant: tenant, made: made}
 }
 
 // Capabilities returns the capabilities of the Client or Generator.
@@ -46,7 +43,7 @@ func (l *Link) Close() error { return Close(l.made) }
 
 // context returns the context of a request to the provider.
 func (l *Link) context(ctx context.Context) context.Context {
-	return withKind(budget.With(ctx, l.share), l.kind)
+	return withKind(quota.With(ctx, l.tenant), l.kind)
 }
 
 // hold counts bytes of an answer for the tenant until ctx ends.
@@ -54,52 +51,8 @@ func hold(ctx context.Context, l *Link, bytes int) {
 	if bytes == 0 {
 		return
 	}
-	l.share.Add(int64(bytes))
-	context.AfterFunc(ctx, func() { l.share.Add(int64(-bytes)) })
-}
-
-// inRoom waits until the tenant may make a call, and makes a read. While the answer finds no room, it waits for twice as much as
-// the last time, and reads again, until ctx ends. For each tenant one read at a time does so.
-func inRoom(ctx context.Context, l *Link, read func() error) error {
-	if !waitForCall(ctx, l.share) {
-		return ctx.Err()
-	}
-	err := read()
-	if !errors.Is(err, ErrNoRoom) || !l.share.Lock(ctx) {
-		return err
-	}
-	defer l.share.Unlock()
-	const most = decoded * MaxAnswer
-	for n := int64(budget.Assured); errors.Is(err, ErrNoRoom) && waitForRoom(ctx, l.share, n, most); n = min(2*n, most) {
-		err = read()
-	}
-	return err
-}
-
-// pause is the time between two looks for room.
-const pause = 50 * time.Millisecond
-
-// waitForRoom waits until n more bytes fit, see budget.Share.Room. It returns false if ctx has ended before.
-func waitForRoom(ctx context.Context, share *budget.Share, n, most int64) bool {
-	for Sleep(ctx, pause) {
-		if share.Room(n, most) {
-			return true
-		}
-	}
-	return false
-}
-
-// waitForCall waits until the tenant may make an urgent call. It returns false if ctx has ended before.
-func waitForCall(ctx context.Context, share *budget.Share) bool {
-	for {
-		wait := share.Wait(time.Now(), true)
-		if wait <= 0 {
-			return ctx.Err() == nil
-		}
-		if !Sleep(ctx, wait) {
-			return false
-		}
-	}
+	l.tenant.Add(int64(bytes))
+	context.AfterFunc(ctx, func() { l.tenant.Add(int64(-bytes)) })
 }
 
 // as returns the Client or Generator as one of its interfaces, or errors.ErrUnsupported if it has not that one.

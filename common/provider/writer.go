@@ -93,17 +93,13 @@ func (l *Link) Features() (Features, error) {
 	return w.Features(), nil
 }
 
-// Observe reads the current state for a write. Its data count for the tenant until ctx ends. While the memory for answers is
-// full, it waits for room.
+// Observe reads the current state for a write. Its data count for the tenant until ctx ends.
 func (l *Link) Observe(ctx context.Context, t Target) (seen Observed, err error) {
 	w, err := as[Writer](l, "write")
 	if err != nil {
 		return seen, err
 	}
-	err = inRoom(ctx, l, func() error {
-		seen, err = call(ctx, l, "Observe", "reading", nil, func(ctx context.Context) (Observed, error) { return w.Observe(ctx, t) })
-		return err
-	})
+	seen, err = call(ctx, l, "Observe", "reading", nil, func(ctx context.Context) (Observed, error) { return w.Observe(ctx, t) })
 	hold(ctx, l, len(seen.Data))
 	return seen, err
 }

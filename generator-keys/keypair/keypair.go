@@ -21,7 +21,7 @@ const (
 )
 
 // A Maker generates private keys of one type and size.
-type Maker func() (crypto.Signer, error)
+type Maker func(ctx context.Context) (crypto.Signer, error)
 
 // NewMaker returns the Maker for settings; def is the type if they name none. Its errors are of class Invalid and name
 // the field to fix.
@@ -35,7 +35,7 @@ func NewMaker(s v1alpha1.KeySettings, def v1alpha1.KeyType) (Maker, error) {
 	}
 	switch of {
 	case v1alpha1.KeyTypeEd25519:
-		return func() (crypto.Signer, error) {
+		return func(context.Context) (crypto.Signer, error) {
 			_, key, err := ed25519.GenerateKey(nil)
 			return key, err
 		}, nil
@@ -54,7 +54,7 @@ func newECDSA(size int32) (Maker, error) {
 	if !ok {
 		return nil, provider.NewError(provider.Invalid, "spec.keySize: is %d; an ECDSA key has 256, 384 or 521 bits", size)
 	}
-	return func() (crypto.Signer, error) { return ecdsa.GenerateKey(curve, rand.Reader) }, nil
+	return func(context.Context) (crypto.Signer, error) { return ecdsa.GenerateKey(curve, rand.Reader) }, nil
 }
 
 func newRSA(size int32) (Maker, error) {
@@ -64,25 +64,26 @@ func newRSA(size int32) (Maker, error) {
 	if size < minRSA || size > maxRSA || size%8 != 0 {
 		return nil, provider.NewError(provider.Invalid, "spec.keySize: is %d; use %d to %d bits for an RSA key, in steps of 8", size, minRSA, maxRSA)
 	}
-	return func() (crypto.Signer, error) { return rsa.GenerateKey(rand.Reader, int(size)) }, nil
+	return func(ctx context.Context) (crypto.Signer, error) {
+		end, err := provider.Work(ctx) // It takes a processor for seconds, and one tenant can ask for many.
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+		return rsa.GenerateKey(rand.Reader, int(size))
+	}, nil
 }
-
-// busy has room for one key at a time, because an RSA key takes a processor for seconds, and one tenant can ask for many.
-var busy = make(chan struct{}, 1)
 
 // Make generates a key, unless ctx has ended. Its errors are of class Unavailable.
 func (m Maker) Make(ctx context.Context) (crypto.Signer, error) {
-	select {
-	case <-ctx.Done():
-		return nil, provider.Safe(ctx.Err())
-	case busy <- struct{}{}:
-		defer func() { <-busy }()
-	}
 	if err := ctx.Err(); err != nil {
 		return nil, provider.Safe(err)
 	}
-	key, err := m()
-	if err != nil {
+	key, err := m(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil, provider.Safe(ctx.Err())
+	case err != nil:
 		return nil, provider.NewError(provider.Unavailable, "the system generated no key; retrying")
 	}
 	return key, nil

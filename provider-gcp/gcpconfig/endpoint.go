@@ -174,8 +174,13 @@ func limit(trusted bool) grpc.UnaryClientInterceptor {
 // count counts each attempt. The metric's label values are limited: method is a constant of Google's generated
 // client, and the codes are those of gRPC.
 func count(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	end, err := provider.BeginCall(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
 	done := provider.APICall(ctx, method[strings.LastIndex(method, "/")+1:])
-	err := call(ctx, method, in, out, conn, opts...)
+	err = call(ctx, method, in, out, conn, opts...)
 	code := status.Code(err)
 	if code > codes.Unauthenticated {
 		code = codes.Unknown

@@ -32,8 +32,8 @@ func TestLimit(t *testing.T) {
 		"Get":       {"An answer that is larger than the largest settings is rejected.", "GetSecret", true, provider.MaxAnswer, 30, 30},
 		"List":      {"A page of secrets can be larger.", "ListSecrets", true, 4 * provider.MaxListing, 30, 30},
 		"Pull":      {"Messages can be larger.", "Pull", true, 4 * provider.MaxListing, 30, 30},
-		"Other":     {"The answers of a server that is not Google's count before they arrive.", "AccessSecretVersion", false, 96 << 10, 30, 21},
-		"OtherList": {"So do its lists.", "ListSecrets", false, 1 << 20, 30, 2},
+		"Other":     {"The answers of a server that is not Google's count before they arrive.", "AccessSecretVersion", false, 96 << 10, 60, 43},
+		"OtherList": {"So do its lists.", "ListSecrets", false, 1 << 20, 30, 5},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/internal/room"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -53,7 +54,7 @@ func TestServiceAccountAnnotations(t *testing.T) {
 				c = e.unauthorizedClient
 			}
 			var read []string
-			r := credentials.NewReader(c, room.NewReader(c), tc.fence(e), func(o watch.ObjectRef, version string) {
+			r := credentials.NewReader(c, room.NewReader(c, &quota.Quotas{}), tc.fence(e), func(o watch.ObjectRef, version string) {
 				read = append(read, o.Resource.Resource, o.Namespace, o.Name+map[bool]string{true: " present", false: " absent"}[version != ""])
 			})
 			got, err := provider.AnnotationsOf(e.ctx, r, v1alpha1.ServiceAccountSelector{Name: tc.name, Namespace: namespaces[tc.namespace]})

@@ -22,6 +22,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/internal/room"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -288,7 +289,7 @@ func TestValue(t *testing.T) {
 					fence = credentials.Fence{Cluster: true, Namespace: e.mine}
 				}
 				var read []string
-				r := credentials.NewReader(c, room.NewReader(c), fence, func(o watch.ObjectRef, version string) {
+				r := credentials.NewReader(c, room.NewReader(c, &quota.Quotas{}), fence, func(o watch.ObjectRef, version string) {
 					state := " absent"
 					if version != "" {
 						state = " present"
@@ -312,7 +313,7 @@ func TestValue(t *testing.T) {
 // TestConfigMapBinary reads a key of binaryData, which is separate from data.
 func TestConfigMapBinary(t *testing.T) {
 	e := newEnv(t)
-	r := credentials.NewReader(api, room.NewReader(api), e.fence(false), func(watch.ObjectRef, string) {})
+	r := credentials.NewReader(api, room.NewReader(api, &quota.Quotas{}), e.fence(false), func(watch.ObjectRef, string) {})
 	v, err := r.ConfigMapValue(e.ctx, v1alpha1.ConfigMapKeySelector{Name: "creds", Key: "binary"})
 	want{value: "\xff of " + e.mine}.compare(t, "Bytes that are not UTF-8 are returned as they are.", string(v), err)
 }
@@ -333,7 +334,7 @@ func TestSecretValueUnavailable(t *testing.T) {
 			return errors.New("s3cret")
 		},
 	})
-	r := credentials.NewReader(broken, room.NewReader(broken), e.fence(false), func(o watch.ObjectRef, _ string) {
+	r := credentials.NewReader(broken, room.NewReader(broken, &quota.Quotas{}), e.fence(false), func(o watch.ObjectRef, _ string) {
 		t.Errorf("%s counts as read", o)
 	})
 	_, err = r.SecretValue(e.ctx, v1alpha1.SecretKeySelector{Name: "creds", Key: "password"})
@@ -462,7 +463,7 @@ func TestServiceAccountToken(t *testing.T) {
 			if tc.unauthorized {
 				c = e.unauthorizedClient
 			}
-			r := credentials.NewReader(c, room.NewReader(c), e.fence(tc.cluster), func(o watch.ObjectRef, _ string) {
+			r := credentials.NewReader(c, room.NewReader(c, &quota.Quotas{}), e.fence(tc.cluster), func(o watch.ObjectRef, _ string) {
 				t.Errorf("%s counts as read", o)
 			})
 			token, err := r.ServiceAccountToken(e.ctx, tc.sel(e), tc.asked...)
@@ -502,7 +503,7 @@ func TestAmbient(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := credentials.NewReader(nil, room.NewReader(nil), credentials.Fence{Cluster: tc.cluster, Rules: credentials.Rules{Ambient: tc.ambient}}, nil)
+			r := credentials.NewReader(nil, room.NewReader(nil, &quota.Quotas{}), credentials.Fence{Cluster: tc.cluster, Rules: credentials.Rules{Ambient: tc.ambient}}, nil)
 			tc.want.compare(t, tc.reason, "", r.Ambient())
 		})
 	}

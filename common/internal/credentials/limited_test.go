@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/internal/room"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
@@ -11,7 +12,7 @@ import (
 
 func TestLimitedTo(t *testing.T) {
 	limited := func(f credentials.Fence) provider.Credentials {
-		return credentials.NewReader(nil, room.NewReader(nil), f, nil)
+		return credentials.NewReader(nil, room.NewReader(nil, &quota.Quotas{}), f, nil)
 	}
 	cases := map[string]struct {
 		reason string

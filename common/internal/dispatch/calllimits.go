@@ -7,8 +7,6 @@ const maxSearches = 2
 // callLimits limit the calls to a store: by the calls under way, and by the provider's rate limit.
 type callLimits struct {
 	limiter
-	// expected is the likely size of the next answer, in bytes: that of the largest of the recent ones.
-	expected int64
 	// maxCalls is that of Options.
 	maxCalls int
 	// calls and searching count the calls and searches under way.
@@ -30,8 +28,3 @@ func (p *callLimits) callMayGo(size int) bool {
 
 // searchMayGo reports whether one more search can be made.
 func (p *callLimits) searchMayGo() bool { return p.searching < maxSearches }
-
-// expect updates the expected size by that of an answer.
-func (p *callLimits) expect(bytes int64) {
-	p.expected = min(max(bytes, p.expected*7/8), maxRequest)
-}

@@ -4,19 +4,19 @@ import (
 	"context"
 	"sync"
 
-	"github.com/direct-secrets/direct-secrets/common/internal/budget"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // A Connect connects to a provider. It is called when the connection is first needed.
-// All answers to the Link count for the tenant of share.
-type Connect func(ctx context.Context, share *budget.Share) (*provider.Link, error)
+// All answers to the Link count for the tenant.
+type Connect func(ctx context.Context, t *quota.Tenant) (*provider.Link, error)
 
 // A Connection is one Link with many concurrent users.
 type Connection struct {
 	connect Connect
-	share   *budget.Share
-	// endUse ends the use of the share.
+	tenant  *quota.Tenant
+	// endUse ends the use of the tenant.
 	endUse func()
 	// busy reports whether the Link has users that lent does not count. It is called under mu.
 	busy func() bool
@@ -29,9 +29,9 @@ type Connection struct {
 	retired bool
 }
 
-// newConnection returns a Connection with the Link that connect creates. It uses the share until it is retired.
-func newConnection(connect Connect, share *budget.Share) *Connection {
-	return &Connection{connect: connect, share: share, endUse: sync.OnceFunc(share.EndUse), busy: func() bool { return false }}
+// newConnection returns a Connection with the Link that connect creates. It uses the tenant until it is retired.
+func newConnection(connect Connect, t *quota.Tenant) *Connection {
+	return &Connection{connect: connect, tenant: t, endUse: sync.OnceFunc(t.EndUse), busy: func() bool { return false }}
 }
 
 // Link returns the Link, and connects first if necessary. It returns when ctx ends, even if the provider's code does not.
@@ -48,7 +48,7 @@ func (n *Connection) Link(ctx context.Context) (*provider.Link, error) {
 }
 
 func (n *Connection) open(ctx context.Context) (*provider.Link, error) {
-	c, err := n.connect(ctx, n.share)
+	c, err := n.connect(ctx, n.tenant)
 	if err != nil {
 		return nil, err
 	}

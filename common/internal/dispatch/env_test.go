@@ -11,7 +11,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
-	"github.com/direct-secrets/direct-secrets/common/internal/budget"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/internal/trace"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
@@ -21,16 +21,16 @@ var errBoom = errors.New("boom")
 
 // connectTo returns a Connect to a backend.
 func connectTo(b *fake.Backend) Connect {
-	return func(ctx context.Context, share *budget.Share) (*provider.Link, error) {
+	return func(ctx context.Context, tenant *quota.Tenant) (*provider.Link, error) {
 		c, err := b.Connect(ctx, "")
-		return provider.NewLink("Test", c, share), err
+		return provider.NewLink("Test", c, tenant), err
 	}
 }
 
 // connects returns a Connect that succeeds with a client.
 func connects(c provider.Client) Connect {
-	return func(_ context.Context, share *budget.Share) (*provider.Link, error) {
-		return provider.NewLink("Test", c, share), nil
+	return func(_ context.Context, tenant *quota.Tenant) (*provider.Link, error) {
+		return provider.NewLink("Test", c, tenant), nil
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/direct-secrets/direct-secrets/common/internal/budget"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -23,8 +23,8 @@ type flights struct {
 	entries map[provider.Read]*entry
 	// answers are those that a caller has not released yet.
 	answers map[provider.Read]*answer
-	// share counts the bytes of all held answers.
-	share *budget.Share
+	// tenant counts the bytes of all held answers.
+	tenant *quota.Tenant
 }
 
 // answer is a result that some requests hold. Objects that are due at the same time do not all ask before the provider
@@ -121,7 +121,7 @@ func (f *flights) land(batch []*entry, answers []provider.Answer, now time.Time)
 			if newer := f.answers[e.read]; newer == nil || !a.started.Before(newer.started) {
 				f.answers[e.read] = a
 			}
-			f.share.Add(size(a.answer))
+			f.tenant.Add(size(a.answer))
 		}
 		e.requests = nil
 	}
@@ -146,7 +146,7 @@ func (f *flights) letGo(held []*answer) {
 		if a.holders--; a.holders > 0 {
 			continue
 		}
-		f.share.Add(-size(a.answer))
+		f.tenant.Add(-size(a.answer))
 		if f.answers[a.read] == a {
 			delete(f.answers, a.read)
 		}

@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/direct-secrets/direct-secrets/common/internal/budget"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -17,10 +17,10 @@ type Options struct {
 	SearchTimeout time.Duration
 	// MaxCalls is the maximum number of concurrent calls. Default 10 for a client that reads batches, otherwise 32.
 	MaxCalls int
-	// Busy and Budget are shared by the loaders of a process. Default: each loader has its own.
+	// Busy and Quotas are shared by the loaders of a process. Default: each loader has its own.
 	Busy   *Busy
-	Budget *budget.Budget
-	// Tenant is the name of the budget share for which the calls count: a namespace, or a cluster store.
+	Quotas *quota.Quotas
+	// Tenant is the name of the tenant for which the calls count: a namespace, or a cluster store.
 	Tenant string
 }
 
@@ -34,8 +34,8 @@ func (o Options) withDefaults() Options {
 	if o.Busy == nil {
 		o.Busy = &Busy{}
 	}
-	if o.Budget == nil {
-		o.Budget = &budget.Budget{}
+	if o.Quotas == nil {
+		o.Quotas = &quota.Quotas{}
 	}
 	return o
 }
@@ -55,10 +55,10 @@ type Loader struct {
 // NewLoader returns a Loader that reads with the Link that connect creates.
 func NewLoader(connect Connect, o Options) *Loader {
 	o = o.withDefaults()
-	share := o.Budget.Share(o.Tenant)
+	tenant := o.Quotas.Tenant(o.Tenant)
 	l := &Loader{
-		Connection: newConnection(connect, share), opts: o,
-		flights: flights{entries: map[provider.Read]*entry{}, answers: map[provider.Read]*answer{}, share: share},
+		Connection: newConnection(connect, tenant), opts: o,
+		flights: flights{entries: map[provider.Read]*entry{}, answers: map[provider.Read]*answer{}, tenant: tenant},
 		limits:  callLimits{limiter: limiter{bucket: rate.NewLimiter(rate.Inf, 1)}, maxCalls: o.MaxCalls},
 	}
 	l.busy = func() bool { return l.limits.calls+l.limits.searching+len(l.flights.entries) > 0 }

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/direct-secrets/direct-secrets/common/internal/budget"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
@@ -188,9 +188,9 @@ func TestContextIgnored(t *testing.T) {
 func TestConnectIgnoresContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release, b := make(chan struct{}), filled(1)
-		l := NewLoader(func(_ context.Context, share *budget.Share) (*provider.Link, error) {
+		l := NewLoader(func(_ context.Context, tenant *quota.Tenant) (*provider.Link, error) {
 			<-release
-			return connectTo(b)(context.Background(), share)
+			return connectTo(b)(context.Background(), tenant)
 		}, Options{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

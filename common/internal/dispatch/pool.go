@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/internal/room"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -50,11 +50,11 @@ type retirer interface{ Retire() }
 // NewPool returns an empty pool. It calls changed when a credential of a store has changed, after it has dropped the
 // connection.
 func NewPool(c client.Client, w *watch.Watches, r credentials.Rules, o Options, changed func(k provider.Kind, s types.NamespacedName, credentialsNamespace string)) *Pool {
-	o.Budget = &budget.Budget{}
+	o.Quotas = &quota.Quotas{}
 	if o.Busy == nil {
 		o.Busy = &Busy{}
 	}
-	return &Pool{Objects: room.NewReader(c), client: c, watches: w, rules: r, opts: o, changed: changed, open: map[types.UID]map[string]*connection{}}
+	return &Pool{Objects: room.NewReader(c, o.Quotas), client: c, watches: w, rules: r, opts: o, changed: changed, open: map[types.UID]map[string]*connection{}}
 }
 
 // Loader returns the Loader of a store at its current generation. The last argument is the namespace in which its
@@ -76,13 +76,13 @@ func tenantOf(s provider.Object, credentialsNamespace string) string {
 // Connection returns the Connection of a generator or event source. Its parameters are those of Loader.
 func (p *Pool) Connection(k provider.Kind, s provider.Object, credentialsNamespace string) *Connection {
 	return sharedOf(p, k, s, credentialsNamespace, func(s provider.Object, creds provider.Credentials) *Connection {
-		return newConnection(connect(k, s, creds), p.opts.Budget.Share(tenantOf(s, credentialsNamespace)))
+		return newConnection(connect(k, s, creds), p.opts.Quotas.Tenant(tenantOf(s, credentialsNamespace)))
 	})
 }
 
 func connect(k provider.Kind, s provider.Object, creds provider.Credentials) Connect {
-	return func(ctx context.Context, share *budget.Share) (*provider.Link, error) {
-		return k.Connect(ctx, s, creds, share)
+	return func(ctx context.Context, t *quota.Tenant) (*provider.Link, error) {
+		return k.Connect(ctx, s, creds, t)
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-
 	"github.com/direct-secrets/direct-secrets/common/internal/trace"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -59,9 +57,6 @@ func (l *Loader) readyLocked(now time.Time) (time.Duration, bool) {
 	if wait := first.Add(l.opts.Busy.window(now, count, size)).Sub(now); wait > 0 {
 		return min(wait, busyWindow), false // The load might end earlier.
 	}
-	if !l.flights.share.Start() {
-		return busyWindow, false
-	}
 	l.limits.take(now)
 	return 0, true
 }
@@ -74,12 +69,12 @@ func (l *Loader) heldBackLocked(now time.Time, urgent bool) (time.Duration, bool
 		err.RetryAfter = wait
 		return l.failOldLocked(now, wait, err), true
 	}
-	// There must be room for one more answer in addition to those under way. Other stores can free memory, too.
-	if !l.flights.share.Room(l.limits.expected*int64(l.limits.calls+l.limits.searching+1), maxRequest) {
+	// There must be room beyond the answers that walks hold. Other stores can free memory, too.
+	if !l.flights.tenant.Room(maxRequest) {
 		return l.failOldLocked(now, busyWindow, provider.ErrNoRoom), true
 	}
-	if wait := l.flights.share.Wait(now, urgent); wait > 0 {
-		err := provider.NewError(provider.Throttled, "the stores of this namespace, or this cluster store, have too many requests or too much data in progress; retrying with back-off")
+	if wait := l.flights.tenant.Wait(now, urgent); wait > 0 {
+		err := provider.NewError(provider.Throttled, "%s", provider.ErrBusy.Message)
 		err.RetryAfter = wait
 		return l.failOldLocked(now, wait, err), true
 	}
@@ -97,9 +92,6 @@ func (l *Loader) pumpSearchesLocked() time.Duration {
 		now := time.Now()
 		if wait, held := l.heldBackLocked(now, l.flights.searches[0].urgent); held {
 			return wait
-		}
-		if !l.flights.share.Start() {
-			return busyWindow
 		}
 		l.limits.take(now)
 		l.limits.searching++
@@ -143,22 +135,8 @@ func (l *Loader) call(c *provider.Link, batch []*entry) {
 		for i, r := range results {
 			answers[i] = provider.Answer{Value: r.Value, Err: r.Err}
 		}
-		l.endedLocked(answers)
 		l.landLocked(batch, answers)
 	})
-}
-
-// endedLocked counts the end and the bytes of a call.
-func (l *Loader) endedLocked(answers []provider.Answer) {
-	var bytes int64
-	for _, a := range answers {
-		bytes += size(a)
-		if errors.Is(a.Err, provider.ErrNoRoom) {
-			bytes += provider.MaxAnswer // The answer was large, so fewer calls are made at the same time from now on.
-		}
-	}
-	l.limits.expect(bytes)
-	l.flights.share.End(time.Now())
 }
 
 // traced returns the context of a call. Its span has the waiting fetches as parents.

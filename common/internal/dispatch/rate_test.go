@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/internal/budget"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
@@ -29,7 +29,7 @@ func TestRate(t *testing.T) {
 			a.values()
 		}
 		took := time.Since(begin)
-		if want := (reads*budget.Call - budget.Burst) / budget.Rate * time.Second; took < want {
+		if want := (reads - quota.Burst - 1) * time.Second / quota.Rate; took < want {
 			t.Errorf("%d reads took %s, want at least %s", reads, took, want)
 		}
 		begin = time.Now()
@@ -49,7 +49,7 @@ func TestRate(t *testing.T) {
 func TestRateIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := connected(t, connectTo(filled(1, fake.BatchSize(1))), Options{})
-		l.flights.share.Spend(time.Now(), 3*budget.Burst+2*heldBackFor.Milliseconds()/1000*budget.Rate)
+		l.flights.tenant.Spend(time.Now(), quota.Call*(3*quota.Burst+2*heldBackFor.Milliseconds()/1000*quota.Rate))
 		a := ask(l, New, "k0")
 		time.Sleep(heldBackFor + time.Second)
 		synctest.Wait()

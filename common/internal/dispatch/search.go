@@ -23,9 +23,7 @@ func (l *Loader) search(c *provider.Link, e *entry) {
 	l.conclude(func() {
 		l.limits.searching--
 		l.limits.learn(time.Now(), []provider.Result{{Err: err}})
-		answers := []provider.Answer{{Found: found, Err: err}}
-		l.endedLocked(answers)
-		l.landLocked([]*entry{e}, answers)
+		l.landLocked([]*entry{e}, []provider.Answer{{Found: found, Err: err}})
 	})
 }
 
@@ -37,8 +35,8 @@ func (l *Loader) find(ctx context.Context, c *provider.Link, s provider.Search) 
 		return nil, err
 	}
 	var found []provider.Value
-	size, counted := 0, int64(0)
-	defer func() { l.flights.share.Add(-counted) }()
+	size, held := 0, l.flights.tenant.Holder(nil)
+	defer held.Release()
 	for v, err := range c.Find(ctx, q) {
 		if err != nil {
 			return nil, err
@@ -49,10 +47,9 @@ func (l *Loader) find(ctx context.Context, c *provider.Link, s provider.Search) 
 			return nil, provider.NewError(provider.Invalid, "find: more than %d secrets match; narrow path, name or tags", maxFound)
 		case size > maxFoundBytes:
 			return nil, provider.NewError(provider.Invalid, "find: the matching secrets have more than %d MiB in total; narrow path, name or tags", maxFoundBytes>>20)
-		case !l.flights.share.Take(int64(v.Size()), maxFoundBytes):
+		case held.Grow(ctx, int64(size), maxFoundBytes) != nil:
 			return nil, provider.ErrNoRoom
 		}
-		counted += int64(v.Size())
 		found = append(found, v)
 	}
 	return found, nil

@@ -222,7 +222,7 @@ func idle(t *testing.T, l *Loader) {
 		t.Errorf("calls %d, searches %d, lent %d, entries %d, answers %d, waiting %d: all must be 0 in the end",
 			l.limits.calls, l.limits.searching, l.lent, len(l.flights.entries), len(l.flights.answers), len(l.flights.searches))
 	}
-	if n := l.flights.share.Used(); n != 0 {
+	if n := l.flights.tenant.Used(); n != 0 {
 		t.Errorf("%d bytes count for the store in the end", n)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/room"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -38,7 +39,7 @@ func TestReadAll(t *testing.T) {
 		return map[string]string{"t": all["t"]}
 	}
 	held := func(c client.Reader) *room.Held {
-		h, err := room.NewReader(c).HoldIn(t.Context(), "n", Room(refs))
+		h, err := room.NewReader(c, &quota.Quotas{}).HoldIn(t.Context(), "n", Room(refs))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -41,6 +42,11 @@ func (f Fault) Timing() Timing { return Timing{Times: f.Times, Latency: f.Latenc
 
 // begin records a call and applies the fault of the whole call, if there is one.
 func (b *Backend) begin(ctx context.Context, r Record) error {
+	end, err := quota.Of(ctx).Call(ctx)
+	if err != nil {
+		return err
+	}
+	end(0)
 	r.Time = time.Now()
 	b.Record(r)
 	return b.suffer(ctx, r.Call, "")

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -71,9 +71,9 @@ func CallsPerSync(t *testing.T, kind string, start func(t testing.TB) CallsHarne
 			// With so many due objects the loader waits for full batches, so that the duration of the following
 			// requests does not matter.
 			busy := dispatch.NewBusy(func() int { return many }, 1)
-			l := dispatch.NewLoader(func(ctx context.Context, share *budget.Share) (*provider.Link, error) {
+			l := dispatch.NewLoader(func(ctx context.Context, tenant *quota.Tenant) (*provider.Link, error) {
 				c, err := h.Connect(ctx)
-				return provider.NewLink(kind, c, share), err
+				return provider.NewLink(kind, c, tenant), err
 			}, dispatch.Options{Busy: busy})
 			defer l.Retire()
 			calls := maps.Clone(want.Login)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/internal/room"
 )
 
@@ -89,7 +90,7 @@ func TestUnchanged(t *testing.T) {
 				ps := &v1alpha1.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "db", UID: "u", Generation: 1}}
 				ps.Spec.Selector.Secret = &v1alpha1.PushSecretSelector{Name: "source"}
 				api := &held{object: ps.DeepCopy(), version: "1"}
-				selected, err := selectionOf(api, room.NewReader(api), ps, &sourceMemory{}, time.Time{})
+				selected, err := selectionOf(api, room.NewReader(api, &quota.Quotas{}), ps, &sourceMemory{}, time.Time{})
 				if err != nil {
 					t.Fatal(err)
 				}

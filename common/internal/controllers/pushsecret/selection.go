@@ -74,11 +74,11 @@ func (l *labelledSecrets) list(ctx context.Context, from *room.Held, into client
 	return from.List(ctx, into, append(opts, client.InNamespace(l.namespace), client.MatchingLabelsSelector{Selector: l.labels})...)
 }
 
-// versionsPage is how many metadata one request reads: a tenant can give each Secret 256 KiB of annotations.
-const versionsPage = 32
+// versionsPage is how many metadata one request reads, and versionsHeld what they take: a tenant can give each Secret 256 KiB of annotations.
+const versionsPage, versionsHeld = 10, 3 << 20
 
 func (l *labelledSecrets) readVersions(ctx context.Context, to *versions) error {
-	held, err := l.objects.Hold(ctx, l.namespace, room.Total)
+	held, err := l.objects.Hold(ctx, l.namespace, versionsHeld)
 	if err != nil {
 		return err
 	}
@@ -101,15 +101,18 @@ func (l *labelledSecrets) readVersions(ctx context.Context, to *versions) error 
 
 // selectedPage is how many Secrets one request reads, and maxSelected limits all, in bytes: a tenant can label any number of large
 // Secrets.
-const selectedPage, maxSelected = 5, room.Total
+const selectedPage, maxSelected = 2, 8 << 20
 
-func (l *labelledSecrets) room() int64 { return maxSelected }
+func (l *labelledSecrets) room() int64 { return selectedPage * room.One }
 
 var errLarge = provider.NewError(provider.Invalid, "what spec.selector.secret.selector selects has more than %d MiB of values, with the template applied; split the object", maxSelected>>20)
 
 func (l *labelledSecrets) read(ctx context.Context, held *room.Held, is refs) (all []corev1.Secret, generated string, err error) {
 	found, size, more := map[string]string{}, 0, ""
 	for first := true; first || more != ""; first = false {
+		if err := held.Grow(ctx, int64(size)+l.room()); err != nil {
+			return nil, "", err
+		}
 		list := &corev1.SecretList{}
 		if err := l.list(ctx, held, list, client.Limit(selectedPage), client.Continue(more)); err != nil {
 			return nil, "", errors.Wrap(err, "cannot list Secrets")

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/internal/room"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -65,7 +66,7 @@ func TestSelectedSecrets(t *testing.T) {
 	}{
 		"Pages":    {"All pages are read.", 100, 10, "", "", 100},
 		"None":     {"A selector that selects nothing is an error.", 0, 0, "", provider.NotFound, 0},
-		"Large":    {"Large Secrets are not read to the end.", 120, 1 << 20, "", provider.Invalid, 2 * selectedPage},
+		"Large":    {"Large Secrets are not read to the end.", 120, 1 << 20, "", provider.Invalid, maxSelected >> 20},
 		"Template": {"Templates can multiply small Secrets.", 100, 1, `{{ repeat 1000000 "x" }}`, provider.Invalid, 100},
 	}
 	for name, tc := range cases {
@@ -76,7 +77,7 @@ func TestSelectedSecrets(t *testing.T) {
 			if tc.template != "" {
 				ps.Spec.Template = &v1alpha1.Template{Data: map[string]string{"k": tc.template}}
 			}
-			objects := room.NewReader(m)
+			objects := room.NewReader(m, &quota.Quotas{})
 			selected, err := selectionOf(m, objects, ps, &sourceMemory{}, time.Time{})
 			if err != nil {
 				t.Fatal(err)
@@ -91,7 +92,7 @@ func TestSelectedSecrets(t *testing.T) {
 			if err == nil {
 				held.Release()
 			}
-			if all, err := objects.HoldIn(t.Context(), "n", room.Total); err != nil {
+			if all, err := objects.HoldIn(t.Context(), "n", maxSelected); err != nil {
 				t.Error(err) // It waits forever if room was not released.
 			} else {
 				all.Release()

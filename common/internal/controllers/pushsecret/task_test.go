@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
@@ -164,8 +164,8 @@ func TestRemovalsComeLast(t *testing.T) {
 
 // loaderOf returns the Loader of a client.
 func loaderOf(c provider.Client) *dispatch.Loader {
-	return dispatch.NewLoader(func(_ context.Context, share *budget.Share) (*provider.Link, error) {
-		return provider.NewLink("FakeStore", c, share), nil
+	return dispatch.NewLoader(func(_ context.Context, tenant *quota.Tenant) (*provider.Link, error) {
+		return provider.NewLink("FakeStore", c, tenant), nil
 	}, dispatch.Options{})
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/internal/budget"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
@@ -24,13 +24,13 @@ func large(n int) *fake.Backend {
 	return b
 }
 
-// TestBudgetOfAStore uses a store with large answers that are not taken. It is read only up to its share, other
+// TestQuotaOfAStore uses a store with large answers that are not taken. It is read only up to its share, other
 // stores are read meanwhile, and its reads continue as soon as answers are taken.
-func TestBudgetOfAStore(t *testing.T) {
+func TestQuotaOfAStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const objects = 100
-		shared := &budget.Budget{}
-		l := connected(t, connectTo(large(objects)), Options{Budget: shared, Tenant: "shop"})
+		shared := &quota.Quotas{}
+		l := connected(t, connectTo(large(objects)), Options{Quotas: shared, Tenant: "shop"})
 		var all []*asked
 		for _, k := range keys(0, objects) {
 			all = append(all, ask(l, New, k))
@@ -38,10 +38,10 @@ func TestBudgetOfAStore(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		// The answers to calls that were under way before the first answer count, too.
-		if got := shared.Used(); got < budget.Own || got > budget.Own+32<<20 {
-			t.Errorf("%d MiB are held, want %d and what was under way", got>>20, budget.Own>>20)
+		if got := shared.Used(); got < quota.Own || got > quota.Own+maxRequest+32<<20 {
+			t.Errorf("%d MiB are held, want %d and what was under way", got>>20, quota.Own>>20)
 		}
-		other := connected(t, connectTo(filled(1)), Options{Budget: shared, Tenant: "other"})
+		other := connected(t, connectTo(filled(1)), Options{Quotas: shared, Tenant: "other"})
 		a := ask(other, New, "k0")
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -66,16 +66,16 @@ func TestBudgetOfAStore(t *testing.T) {
 	})
 }
 
-// TestBudgetOfAnObject asks for more than a Secret can hold. Answers above the limit are errors, and are not held in
+// TestQuotaOfAnObject asks for more than a Secret can hold. Answers above the limit are errors, and are not held in
 // memory.
-func TestBudgetOfAnObject(t *testing.T) {
+func TestQuotaOfAnObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const secrets = 40
 		l := connected(t, connectTo(large(secrets)), Options{})
 		a := ask(l, New, keys(0, secrets)...)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if got := l.flights.share.Used(); got > maxRequest {
+		if got := l.flights.tenant.Used(); got > maxRequest {
 			t.Errorf("%d MiB are held for one object, want at most %d", got>>20, maxRequest>>20)
 		}
 		failed := 0
@@ -91,9 +91,9 @@ func TestBudgetOfAnObject(t *testing.T) {
 	})
 }
 
-// TestBudgetComesBack requests, takes and drops secrets in any order, with errors in between. In the end no bytes
+// TestQuotaComesBack requests, takes and drops secrets in any order, with errors in between. In the end no bytes
 // count.
-func TestBudgetComesBack(t *testing.T) {
+func TestQuotaComesBack(t *testing.T) {
 	for seed := range uint64(50) {
 		t.Run(fmt.Sprint("Seed", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

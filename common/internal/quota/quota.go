@@ -1,0 +1,194 @@
+// Package quota has the one account of what an operator does for its tenants: calls to servers, and bytes in memory. A tenant is a
+// namespace, or a cluster store that uses the same credentials for all. It chooses the number of its objects, and its server answers
+// what it likes. So each tenant has a share, and waits beyond it.
+package quota
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// Limits of calls.
+const (
+	// Rate limits the calls of a tenant per second, after Burst calls. The bytes of an answer count as a call for each Call bytes.
+	Rate  = 480
+	Burst = 4096
+	Call  = 4 << 10
+	// maxUnpaid limits how long a tenant waits for a call that is not urgent.
+	maxUnpaid = 2*Burst + 120*Rate
+	// Calls limits the concurrent calls of a tenant. Each holds a connection, which takes about 50 KiB.
+	Calls = 128
+)
+
+// Quotas are those of all tenants of a process. The zero value is ready for use.
+type Quotas struct {
+	mu      sync.Mutex
+	tenants map[string]*Tenant
+	bytes   pool
+	// work has an element while a tenant does heavy work.
+	work chan struct{}
+}
+
+// Tenant returns a tenant. The caller must call EndUse on it in the end.
+func (q *Quotas) Tenant(name string) *Tenant {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t := q.tenants[name]
+	if t == nil {
+		now := time.Now()
+		maps.DeleteFunc(q.tenants, func(_ string, t *Tenant) bool { return t.idleLocked(now) })
+		if q.tenants == nil {
+			q.tenants = map[string]*Tenant{}
+		}
+		if q.work == nil {
+			q.work = make(chan struct{}, 1)
+		}
+		t = &Tenant{all: q, calls: semaphore.NewWeighted(Calls), work: make(chan struct{}, 1)}
+		q.tenants[name] = t
+	}
+	t.users++
+	return t
+}
+
+// Used returns how many bytes are counted.
+func (q *Quotas) Used() (n int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, t := range q.tenants {
+		n += t.used
+	}
+	return n
+}
+
+// A Tenant is what the quotas know of one. It is safe for concurrent use. Nothing counts for a nil Tenant.
+type Tenant struct {
+	all   *Quotas
+	users int
+	calls *semaphore.Weighted
+	// work has an element while the tenant does heavy work, or is the next one of its callers to do so.
+	work chan struct{}
+
+	// used are the bytes that count, and endedAt is when an answer was last ended for others.
+	used    int64
+	endedAt time.Time
+	// spent are the calls that are not paid off at a time; Rate of them are each second. The size of an answer is known only after
+	// the call, so spent can exceed Burst.
+	spent float64
+	at    time.Time
+}
+
+// EndUse ends one use of a Tenant. Its bytes and its debt count until they are released or paid off.
+func (t *Tenant) EndUse() {
+	t.all.mu.Lock()
+	defer t.all.mu.Unlock()
+	t.users--
+}
+
+func (t *Tenant) idleLocked(now time.Time) bool {
+	return t.users == 0 && t.used == 0 && t.unpaidLocked(now) == 0
+}
+
+// Call waits until the tenant may make one more call. The caller must call end when it has ended, with the bytes of the answer. The
+// error is that of ctx.
+func (t *Tenant) Call(ctx context.Context) (end func(bytes int64), err error) {
+	if t == nil {
+		return func(int64) {}, nil
+	}
+	if err := t.calls.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	for wait := t.take(time.Now()); wait > 0; wait = t.take(time.Now()) {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			t.calls.Release(1)
+			return nil, ctx.Err()
+		}
+	}
+	return func(bytes int64) {
+		t.calls.Release(1)
+		t.Spend(time.Now(), bytes)
+	}, nil
+}
+
+// Work waits until the tenant may do work that takes a processor for long. All tenants take turns, each with one of its callers. The caller
+// must call end. The error is that of ctx.
+func (t *Tenant) Work(ctx context.Context) (end func(), err error) {
+	if t == nil {
+		return func() {}, nil
+	}
+	turns := []chan struct{}{t.work, t.all.work}
+	for i, turn := range turns {
+		select {
+		case turn <- struct{}{}:
+		case <-ctx.Done():
+			for _, taken := range turns[:i] {
+				<-taken
+			}
+			return nil, ctx.Err()
+		}
+	}
+	return func() {
+		<-t.all.work
+		<-t.work
+	}, nil
+}
+
+// take counts an urgent call, or returns how long it has to wait.
+func (t *Tenant) take(now time.Time) time.Duration {
+	t.all.mu.Lock()
+	defer t.all.mu.Unlock()
+	wait := t.waitLocked(now, true)
+	if wait == 0 {
+		t.spendLocked(now, 1)
+	}
+	return wait
+}
+
+// Spend counts bytes that have arrived, including those of answers that failed later.
+func (t *Tenant) Spend(now time.Time, bytes int64) {
+	if t == nil {
+		return
+	}
+	t.all.mu.Lock()
+	defer t.all.mu.Unlock()
+	t.spendLocked(now, float64(bytes)/Call)
+}
+
+func (t *Tenant) spendLocked(now time.Time, calls float64) {
+	t.spent, t.at = min(t.unpaidLocked(now)+calls, maxUnpaid), now
+}
+
+func (t *Tenant) unpaidLocked(now time.Time) float64 {
+	return max(0, t.spent-now.Sub(t.at).Seconds()*Rate)
+}
+
+// Wait returns how long the tenant must not make a call. Urgent calls have twice the burst, so that they do not wait for periodic ones.
+func (t *Tenant) Wait(now time.Time, urgent bool) time.Duration {
+	t.all.mu.Lock()
+	defer t.all.mu.Unlock()
+	return t.waitLocked(now, urgent)
+}
+
+func (t *Tenant) waitLocked(now time.Time, urgent bool) time.Duration {
+	most := float64(Burst)
+	if urgent {
+		most *= 2
+	}
+	return max(0, time.Duration((t.unpaidLocked(now)-most)/Rate*float64(time.Second)))
+}
+
+type key struct{}
+
+// With returns a context whose requests count for a tenant.
+func With(ctx context.Context, t *Tenant) context.Context { return context.WithValue(ctx, key{}, t) }
+
+// Of returns the Tenant of a context; nil if its requests count for none.
+func Of(ctx context.Context) *Tenant {
+	t, _ := ctx.Value(key{}).(*Tenant)
+	return t
+}
