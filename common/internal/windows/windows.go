@@ -19,8 +19,8 @@ import (
 const (
 	// horizon is how far ahead At looks for a change.
 	horizon = 366 * 24 * time.Hour
-	// maxSteps limits the work of At.
-	maxSteps = 5000
+	// maxSteps limits the work of a search to about 5 ms. cost says what a step is.
+	maxSteps = 6000
 	// again is when to look again for an opening that was not found.
 	again = 24 * time.Hour
 	// minDuration is the resolution of a schedule.
@@ -100,70 +100,14 @@ func location(name string) (*time.Location, error) {
 
 // Open reports whether an object can be refreshed at a time.
 func (ws Windows) Open(t time.Time) bool {
-	allows, open := false, false
-	for _, w := range ws {
-		is := !w.opened(t).IsZero()
-		switch {
-		case w.deny && is:
-			return false
-		case !w.deny:
-			allows, open = true, open || is
-		}
-	}
-	return open || !allows
+	open, _ := ws.search().state(t)
+	return open
 }
 
 // At reports whether an object can be refreshed at a time, and when that changes next. The time is zero if no change was found within
 // a year, or in a reasonable number of steps.
 func (ws Windows) At(now time.Time) (open bool, changes time.Time) {
-	open = ws.Open(now)
-	steps := maxSteps
-	for t := now; steps > 0; steps-- {
-		if open {
-			t = ws.closes(t, &steps)
-		} else {
-			t = ws.opens(t, &steps)
-		}
-		switch {
-		case t.IsZero() || t.Sub(now) > horizon:
-			return open, time.Time{}
-		case ws.Open(t) != open:
-			return open, t
-		}
-	}
-	return open, time.Time{}
-}
-
-// opens returns the earliest time after t, at which the windows are closed, at which they may open; zero for never.
-func (ws Windows) opens(t time.Time, steps *int) (at time.Time) {
-	for _, w := range ws {
-		if w.deny && !w.opened(t).IsZero() {
-			at = later(at, w.closes(t, steps))
-		}
-	}
-	if !at.IsZero() {
-		return at
-	}
-	for _, w := range ws {
-		if !w.deny {
-			at = earlier(at, w.schedule.Next(t))
-		}
-	}
-	return at
-}
-
-// closes returns the earliest time after t, at which the windows are open, at which they may close; zero for never.
-func (ws Windows) closes(t time.Time, steps *int) time.Time {
-	var allowed, denied time.Time
-	for _, w := range ws {
-		switch {
-		case w.deny:
-			denied = earlier(denied, w.schedule.Next(t))
-		case !w.opened(t).IsZero():
-			allowed = later(allowed, w.closes(t, steps))
-		}
-	}
-	return earlier(allowed, denied)
+	return ws.search().changes(now, horizon)
 }
 
 // A Hold says how long what is due must wait for the windows to open. The zero Hold holds nothing back.
@@ -176,15 +120,16 @@ type Hold struct {
 
 // Hold returns how long the windows hold back what is due. random is in [0, 1).
 func (ws Windows) Hold(now time.Time, random float64) Hold {
-	if ws.Open(now) {
+	s := ws.search()
+	open, opens := s.changes(now, horizon)
+	switch {
+	case open:
 		return Hold{}
-	}
-	_, opens := ws.At(now)
-	if opens.IsZero() {
+	case opens.IsZero():
 		return Hold{Resume: now.Add(again)}
 	}
 	within := spread
-	if _, closes := ws.At(opens); !closes.IsZero() {
+	if _, closes := s.changes(opens, 2*spread); !closes.IsZero() {
 		within = min(within, closes.Sub(opens)/2)
 	}
 	return Hold{opens, opens.Add(time.Duration(float64(within) * random))}
@@ -211,55 +156,4 @@ func (h Hold) Record(next *metav1.Time) (opens, refresh *metav1.Time) {
 		next = h.Time()
 	}
 	return h.Time(), next
-}
-
-// opened returns the first time of the schedule since which a window is open; zero if it is closed.
-func (w window) opened(t time.Time) time.Time {
-	if at := w.schedule.Next(t.Add(-w.duration)); !at.IsZero() && !at.After(t) {
-		return at
-	}
-	return time.Time{}
-}
-
-// closes returns when a window closes that is open at t, or a later time at which it is still open if there are no steps left. A
-// window can be open longer than its duration, if it opens again before it closes.
-func (w window) closes(t time.Time, steps *int) time.Time {
-	end := w.opened(t).Add(w.duration)
-	for *steps > 0 && end.Sub(t) <= horizon {
-		at := w.lastOpening(end, steps)
-		if at.IsZero() {
-			return end
-		}
-		end = at.Add(w.duration)
-	}
-	return end
-}
-
-// lastOpening returns a late opening of a window within one duration up to end; zero if there is none. It looks back further each
-// time, because there can be thousands of them.
-func (w window) lastOpening(end time.Time, steps *int) time.Time {
-	for back := time.Minute; ; back = min(2*back, w.duration) {
-		*steps--
-		if at := w.schedule.Next(end.Add(-back)); !at.IsZero() && !at.After(end) {
-			return at
-		}
-		if back == w.duration {
-			return time.Time{}
-		}
-	}
-}
-
-// earlier returns the earlier of two times; the other one if one is zero.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }

@@ -1,6 +1,7 @@
 package windows
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -189,15 +190,63 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// TestLimit looks for a change that takes too many steps.
+// TestLimit looks for changes that take too many steps, with as many windows as the API server accepts.
 func TestLimit(t *testing.T) {
-	ws, err := Parse(spec(deny, "* * * * * | 1m", "1-59/2 * * * * | 1m", "*/2 * * * * | 1m"))
-	if err != nil {
-		t.Fatal(err)
+	cases := map[string]struct {
+		reason string
+		kind   v1alpha1.SyncWindowKind
+		window func(i int) string
+	}{
+		"Minutes":   {"Each minute, another window goes on.", deny, func(i int) string { return fmt.Sprintf("%d-59/20 * * * * | 1m", i) }},
+		"Allowed":   {"So it does in windows that allow.", allow, func(i int) string { return fmt.Sprintf("%d-59/20 * * * * | 1m", i) }},
+		"Denied":    {"Denied windows cover all openings.", deny, func(i int) string { return []string{"*/2 * * * * | 1m||allow", "* * * * * | 1m"}[i%2] }},
+		"Same":      {"All windows are the same one.", deny, func(int) string { return "* * * * * | 1m | Europe/Berlin" }},
+		"Hours":     {"The next minute is the last one of an hour.", deny, func(int) string { return "59 * * * * | 1h | Europe/Berlin" }},
+		"Long":      {"Each window has opened many times since its first opening.", deny, func(i int) string { return fmt.Sprintf("* * %d * * | %dh", i+1, 24*(i+1)) }},
+		"Years":     {"The next opening is years away.", deny, func(i int) string { return fmt.Sprintf("59 23 29 2 * | %dh | Europe/Berlin", 36000+i) }},
+		"Decreases": {"Each window ends in a dense row of openings.", deny, func(i int) string { return fmt.Sprintf("* 0-%d * * * | 24h", i) }},
 	}
-	steps := maxSteps
-	if ws.opens(at(t, "2026-11-26T12:00:00Z"), &steps); steps > 0 || steps < -10 {
-		t.Errorf("%d steps are left, want the search to stop at the limit", steps)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var all []string
+			for i := range 20 {
+				all = append(all, tc.window(i))
+			}
+			ws, err := Parse(spec(tc.kind, all...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := ws.search()
+			s.changes(at(t, "2026-11-26T12:00:00Z"), horizon)
+			if used := maxSteps - s.steps; used > maxSteps+500 {
+				t.Errorf("%s The search took %d steps, want at most %d and those of one check of all windows.", tc.reason, used, maxSteps)
+			}
+		})
+	}
+}
+
+// TestNotFound finds changes of windows that open often, and holds back until a day later what cannot be found.
+func TestNotFound(t *testing.T) {
+	now := at(t, "2026-11-26T12:00:00Z")
+	cases := map[string]struct {
+		reason string
+		spec   *v1alpha1.SyncWindows
+		want   time.Time
+	}{
+		"Week":  {"3,600 openings until the weekend are not too many.", spec(deny, "*/2 * * * MON-FRI | 2m"), at(t, "2026-11-28T00:00:00Z")},
+		"Tail":  {"A long window after many openings closes after the last one.", spec(deny, "*/5 0-5 1 11 * | 800h"), at(t, "2026-12-04T13:55:00Z")},
+		"Never": {"Windows that take turns each minute have no opening.", spec(deny, "*/2 * * * * | 1m", "1-59/2 * * * * | 1m"), time.Time{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ws, err := Parse(tc.spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if open, changes := ws.At(now); open || !changes.Equal(tc.want) {
+				t.Errorf("%s At(): %t, %s; want closed until %s", tc.reason, open, changes, tc.want)
+			}
+		})
 	}
 }
 
