@@ -1,6 +1,7 @@
 package restart
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -21,6 +22,15 @@ func decode[T any](t *testing.T, text string) (v T) {
 		t.Fatal(err)
 	}
 	return v
+}
+
+func encode(t *testing.T, v any) []byte {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
 }
 
 func TestUsesOf(t *testing.T) {
@@ -82,7 +92,7 @@ func TestProgress(t *testing.T) {
 			t.Parallel()
 			object := decode[map[string]any](t, tc.object)
 			object["metadata"] = map[string]any{"name": "app", "generation": 2}
-			w, err := Parse(tc.kind, object)
+			w, err := Parse(tc.kind, encode(t, object), Targets{})
 			if err != nil || w.Progress != tc.want {
 				t.Errorf("%s Got %q, %v, want %q.", tc.reason, w.Progress, err, tc.want)
 			}
@@ -104,7 +114,7 @@ func TestBody(t *testing.T) {
 			t.Parallel()
 			object := decode[map[string]any](t, tc.object)
 			object["metadata"] = map[string]any{"name": "app", "uid": "u"}
-			w, err := Parse(v1alpha1.WorkloadRollout, object)
+			w, err := Parse(v1alpha1.WorkloadRollout, encode(t, object), Targets{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,7 +22,7 @@ type Workload struct {
 	v1alpha1.WorkloadRef
 	UID     types.UID
 	Created time.Time
-	// Annotations are those of the pod template; of the object, if the pod template is that of another one.
+	// Annotations are those of former restarts in the pod template; in the object, if the pod template is that of another one.
 	Annotations map[string]string
 	// Referring is true for a Rollout whose pod template is that of another workload. Argo Rollouts refuses it with one of its own
 	// (https://argo-rollouts.readthedocs.io/en/stable/features/specification/), and restarts it by spec.restartAt.
@@ -29,6 +30,7 @@ type Workload struct {
 	// Progress is that of the last rollout.
 	Progress Progress
 
+	// uses are those of targets.
 	uses Uses
 }
 
@@ -50,56 +52,45 @@ type Uses struct{ Secrets, ConfigMaps []string }
 
 // UsesOf returns what pods use as volumes and in environment variables. Secrets for image pulls are no part of a running pod.
 func UsesOf(p *corev1.PodSpec) Uses {
-	var u Uses
-	for i := range p.Volumes {
-		u.addVolume(&p.Volumes[i].VolumeSource)
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return Uses{} // A pod without valid quantities does not start.
 	}
-	for _, c := range slices.Concat(p.InitContainers, p.Containers) {
-		u.addEnv(&c)
+	return usesIn(raw, func(string) bool { return true })
+}
+
+// usesIn returns what pods with a spec use of the targets that it is to keep. A target has the name of TargetName.
+func usesIn(pod []byte, keep func(target string) bool) Uses {
+	var u Uses
+	add := func(from gjson.Result, secret, configMap string) {
+		// The text of a name is a part of the whole spec.
+		if name := from.Get(secret).String(); name != "" && keep(name) {
+			u.Secrets = append(u.Secrets, strings.Clone(name))
+		}
+		if name := from.Get(configMap).String(); name != "" && keep(v1alpha1.ConfigMapTarget+name) {
+			u.ConfigMaps = append(u.ConfigMaps, strings.Clone(name))
+		}
+	}
+	spec := gjson.ParseBytes(pod)
+	each(spec, "volumes", func(v gjson.Result) {
+		add(v, "secret.secretName", "configMap.name")
+		each(v, "projected.sources", func(s gjson.Result) { add(s, "secret.name", "configMap.name") })
+	})
+	for _, containers := range []string{"initContainers", "containers"} {
+		each(spec, containers, func(c gjson.Result) {
+			each(c, "envFrom", func(e gjson.Result) { add(e, "secretRef.name", "configMapRef.name") })
+			each(c, "env", func(e gjson.Result) { add(e, "valueFrom.secretKeyRef.name", "valueFrom.configMapKeyRef.name") })
+		})
 	}
 	return u
 }
 
-func (u *Uses) addVolume(v *corev1.VolumeSource) {
-	if v.Secret != nil {
-		u.Secrets = append(u.Secrets, v.Secret.SecretName)
-	}
-	if v.ConfigMap != nil {
-		u.ConfigMaps = append(u.ConfigMaps, v.ConfigMap.Name)
-	}
-	if v.Projected == nil {
-		return
-	}
-	for _, s := range v.Projected.Sources {
-		if s.Secret != nil {
-			u.Secrets = append(u.Secrets, s.Secret.Name)
-		}
-		if s.ConfigMap != nil {
-			u.ConfigMaps = append(u.ConfigMaps, s.ConfigMap.Name)
-		}
-	}
-}
-
-func (u *Uses) addEnv(c *corev1.Container) {
-	for _, e := range c.EnvFrom {
-		if e.SecretRef != nil {
-			u.Secrets = append(u.Secrets, e.SecretRef.Name)
-		}
-		if e.ConfigMapRef != nil {
-			u.ConfigMaps = append(u.ConfigMaps, e.ConfigMapRef.Name)
-		}
-	}
-	for _, e := range c.Env {
-		if e.ValueFrom == nil {
-			continue
-		}
-		if k := e.ValueFrom.SecretKeyRef; k != nil {
-			u.Secrets = append(u.Secrets, k.Name)
-		}
-		if k := e.ValueFrom.ConfigMapKeyRef; k != nil {
-			u.ConfigMaps = append(u.ConfigMaps, k.Name)
-		}
-	}
+// each calls f for each item of a list.
+func each(o gjson.Result, path string, f func(gjson.Result)) {
+	o.Get(path).ForEach(func(_, item gjson.Result) bool {
+		f(item)
+		return true
+	})
 }
 
 // Concerns reports whether a change of the target of an ExternalSecret restarts a workload of a Kind and name.
@@ -117,15 +108,27 @@ func Concerns(es *v1alpha1.ExternalSecret, ref v1alpha1.WorkloadRef, u Uses) boo
 	return slices.Contains(u.Secrets, name)
 }
 
-// manifest is the part of a workload that restarts need. The fields of all Kinds are in it.
+// manifest is the part of a workload that restarts need. The fields of all Kinds are in it. No list and no map is decoded as a
+// whole: what a tenant writes in few bytes would need many in memory.
 type manifest struct {
-	Metadata metav1.ObjectMeta `json:"metadata"`
-	Spec     struct {
-		Replicas       *int64                 `json:"replicas"`
-		Paused         bool                   `json:"paused"`
-		Template       corev1.PodTemplateSpec `json:"template"`
-		WorkloadRef    *v1alpha1.WorkloadRef  `json:"workloadRef"`
-		RestartAt      *metav1.Time           `json:"restartAt"`
+	Metadata struct {
+		Name              string      `json:"name"`
+		UID               types.UID   `json:"uid"`
+		Generation        int64       `json:"generation"`
+		CreationTimestamp metav1.Time `json:"creationTimestamp"`
+		Annotations       part        `json:"annotations"`
+	} `json:"metadata"`
+	Spec struct {
+		Replicas *int64 `json:"replicas"`
+		Paused   bool   `json:"paused"`
+		Template struct {
+			Metadata struct {
+				Annotations part `json:"annotations"`
+			} `json:"metadata"`
+			Spec part `json:"spec"`
+		} `json:"template"`
+		WorkloadRef    *v1alpha1.WorkloadRef `json:"workloadRef"`
+		RestartAt      *metav1.Time          `json:"restartAt"`
 		UpdateStrategy struct {
 			Type          string `json:"type"`
 			RollingUpdate struct {
@@ -136,18 +139,32 @@ type manifest struct {
 	Status rollout `json:"status"`
 }
 
+// part is a part of the JSON text that is decoded. It is not copied.
+type part []byte
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *part) UnmarshalJSON(raw []byte) error {
+	*p = raw
+	return nil
+}
+
 // rollout is the status of a workload.
 type rollout struct {
 	// ObservedGeneration is a number, and a text in a Rollout.
-	ObservedGeneration json.RawMessage `json:"observedGeneration"`
-	Phase              string          `json:"phase"`
-	RestartedAt        *metav1.Time    `json:"restartedAt"`
-	Conditions         []condition     `json:"conditions"`
+	ObservedGeneration part         `json:"observedGeneration"`
+	Phase              string       `json:"phase"`
+	RestartedAt        *metav1.Time `json:"restartedAt"`
+	Conditions         part         `json:"conditions"`
 	counts
 }
 
-type condition struct {
-	Reason string `json:"reason"`
+// exceeded reports whether the deadline of a Deployment has passed.
+func (r *rollout) exceeded() (is bool) {
+	gjson.ParseBytes(r.Conditions).ForEach(func(_, c gjson.Result) bool {
+		is = c.Get("reason").String() == "ProgressDeadlineExceeded"
+		return !is
+	})
+	return is
 }
 
 type counts struct {
@@ -159,25 +176,57 @@ type counts struct {
 	NumberAvailable        int64 `json:"numberAvailable"`
 }
 
-// Parse returns a workload from the content of its object.
-func Parse(kind v1alpha1.WorkloadKind, object map[string]any) (Workload, error) {
-	var m manifest
-	raw, err := json.Marshal(object)
-	if err == nil {
-		err = json.Unmarshal(raw, &m)
+// Targets are the targets that restarts of a namespace are about, by TargetName, and their annotations.
+type Targets struct{ names, keys map[string]bool }
+
+// TargetsOf returns the targets of objects.
+func TargetsOf(objects []*Object) Targets {
+	t := Targets{map[string]bool{}, map[string]bool{}}
+	for _, o := range objects {
+		t.names[o.TargetName()], t.keys[Key(o.TargetName())] = true, true
 	}
-	if err != nil {
+	return t
+}
+
+// Parse returns a workload from the JSON text of its object, with those of its annotations and uses that are about targets.
+func Parse(kind v1alpha1.WorkloadKind, raw []byte, targets Targets) (Workload, error) {
+	var m manifest
+	if err := json.Unmarshal(raw, &m); err != nil {
 		return Workload{}, fmt.Errorf("cannot decode a %s: %w", kind, err)
 	}
 	w := Workload{
 		WorkloadRef: v1alpha1.WorkloadRef{Kind: kind, Name: m.Metadata.Name},
-		UID:         m.Metadata.UID, Created: m.Metadata.CreationTimestamp.Time,
-		Annotations: m.Spec.Template.Annotations, Progress: m.progress(kind), uses: UsesOf(&m.Spec.Template.Spec),
+		UID:         m.Metadata.UID, Created: m.Metadata.CreationTimestamp.Time, Progress: m.progress(kind),
 	}
+	found := map[string]bool{}
+	w.uses = usesIn(m.Spec.Template.Spec, func(target string) bool {
+		if !targets.names[target] || found[target] {
+			return false
+		}
+		found[target] = true
+		return true
+	})
+	annotations := m.Spec.Template.Metadata.Annotations
 	if kind == v1alpha1.WorkloadRollout && m.Spec.WorkloadRef != nil {
-		w.Referring, w.Annotations = true, m.Metadata.Annotations
+		w.Referring, annotations = true, m.Metadata.Annotations
 	}
+	w.Annotations = targets.annotations(annotations)
 	return w, nil
+}
+
+// maxHash is longer than a Hash. A longer annotation is that of another client.
+const maxHash = 64
+
+// annotations returns those of a workload that restarts for the targets have set.
+func (t Targets) annotations(raw []byte) map[string]string {
+	all := map[string]string{}
+	gjson.ParseBytes(raw).ForEach(func(key, value gjson.Result) bool {
+		if k := key.String(); t.keys[k] && len(value.Raw) <= maxHash {
+			all[strings.Clone(k)] = strings.Clone(value.String())
+		}
+		return true
+	})
+	return all
 }
 
 // evicts reports whether a Rollout with workloadRef restarts its pods. It is Healthy meanwhile.
@@ -208,7 +257,7 @@ func (m *manifest) progress(kind v1alpha1.WorkloadKind) Progress {
 		partition := min(m.Spec.UpdateStrategy.RollingUpdate.Partition, replicas)
 		available = s.UpdatedReplicas >= replicas-partition && s.AvailableReplicas >= replicas
 	case v1alpha1.WorkloadDeployment:
-		failed = slices.ContainsFunc(s.Conditions, func(c condition) bool { return c.Reason == "ProgressDeadlineExceeded" })
+		failed = s.exceeded()
 		available = s.UpdatedReplicas >= replicas && s.Replicas == s.UpdatedReplicas && s.AvailableReplicas >= s.UpdatedReplicas
 	}
 	switch {

@@ -4,6 +4,7 @@ package restart
 
 import (
 	"context"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
@@ -35,12 +36,16 @@ func Setup(mgr manager.Manager, live client.Client, refs *referrers.Referrers, o
 	if err != nil {
 		return errors.Wrap(err, "cannot add the collector of object metrics")
 	}
+	workloads, err := newLister(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return errors.Wrap(err, "cannot create a client for workloads")
+	}
 	targets := target.ConfigMapClient{Client: live}
 	r := &Reconciler{
 		cache: target.ConfigMapReader{Reader: mgr.GetCache(), Off: !o.ConfigMapTargets},
-		live:  live, writer: target.NewWriter(targets, nil), referrers: refs, opts: o,
+		live:  live, workloads: workloads, writer: target.NewWriter(targets, nil), referrers: refs, opts: o,
 		events: mgr.GetEventRecorder("direct-secrets"), ledger: ledger,
-		known: map[string]map[types.UID]known{},
+		known: map[string]map[types.UID]known{}, nextList: map[string]time.Time{},
 	}
 	walks := kit.NewController(o.Walks, r.Reconcile)
 	c, err := controller.New("restart", mgr, controller.Options{

@@ -2,7 +2,6 @@ package restart
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -34,8 +33,6 @@ const (
 	// blockedPoll is the same while a user must do something first, and missingPoll while a listed workload does not exist.
 	blockedPoll = 15 * time.Second
 	missingPoll = time.Minute
-	// page is the number of workloads that one request reads.
-	page = 250
 )
 
 // kinds are the Kinds of workloads.
@@ -51,6 +48,7 @@ type Reconciler struct {
 	// cache returns ConfigMaps as Secrets; live does not read from a cache.
 	cache     client.Reader
 	live      client.Client
+	workloads lister
 	writer    *target.Writer
 	referrers *referrers.Referrers
 	opts      setup.Options
@@ -60,6 +58,8 @@ type Reconciler struct {
 	mu sync.Mutex
 	// known holds the last data that was read, by namespace and the uid of the ExternalSecret.
 	known map[string]map[types.UID]known
+	// nextList is when the workloads of a namespace can be listed again.
+	nextList map[string]time.Time
 }
 
 // known is the hash of the data of one version of a Secret, and its salt.
@@ -76,13 +76,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	for _, o := range objects {
 		active = active || o.Active(now)
 	}
+	var res reconcile.Result
 	if active {
+		// Events of a tenant must not make the operator list its workloads without a pause.
+		res.RequeueAfter = r.wait(req.Namespace, now)
+	}
+	paused := res.RequeueAfter > 0
+	if active && !paused {
 		if err := r.restart(ctx, req.Namespace, objects, now); err != nil {
 			return result(err)
 		}
 	}
-	var res reconcile.Result
 	for _, o := range objects {
+		if paused && o.Active(now) {
+			continue
+		}
 		if err := r.record(ctx, o, now); err != nil {
 			return result(err)
 		}
@@ -232,7 +240,8 @@ func (r *Reconciler) hash(ctx context.Context, es *v1alpha1.ExternalSecret, all 
 
 // restart restarts the workloads that are due.
 func (r *Reconciler) restart(ctx context.Context, namespace string, objects []*restart.Object, now time.Time) error {
-	workloads, err := r.list(ctx, namespace)
+	workloads, bytes, err := r.workloads.all(ctx, namespace, restart.TargetsOf(objects))
+	r.listed(namespace, r.opts.Now(), bytes)
 	if kerrors.IsForbidden(err) {
 		for _, o := range objects {
 			o.Failure = "the operator is not allowed to list workloads; in the chart, set workloadRestarts.enabled"
@@ -255,7 +264,7 @@ func (r *Reconciler) restart(ctx context.Context, namespace string, objects []*r
 		switch err := r.patch(ctx, namespace, p, now); {
 		case err == nil:
 			p.Done(objects, now)
-		case kerrors.IsConflict(err) && r.exists(ctx, namespace, p):
+		case kerrors.IsConflict(err) && r.workloads.exists(ctx, namespace, p.Workload):
 			// Another client writes it at the same time. The next look restarts it.
 		case kerrors.IsNotFound(err), kerrors.IsConflict(err):
 			p.Drop(objects) // It was deleted, and another one of its name has started with the new data.
@@ -264,12 +273,6 @@ func (r *Reconciler) restart(ctx context.Context, namespace string, objects []*r
 		}
 	}
 	return nil
-}
-
-// exists reports whether a workload is still there, or may be.
-func (r *Reconciler) exists(ctx context.Context, namespace string, p *restart.Patch) bool {
-	workloads, err := r.list(ctx, namespace)
-	return err != nil || slices.ContainsFunc(workloads, func(w restart.Workload) bool { return w.WorkloadRef == p.WorkloadRef && w.UID == p.UID })
 }
 
 // reason returns what a condition says about an error of a patch.
@@ -281,33 +284,6 @@ func reason(err error) string {
 		return "the API server refuses the workload as invalid; correct the workload"
 	}
 	return "the API server does not answer; retrying"
-}
-
-// list returns the workloads of a namespace. The Kind Rollout need not be installed.
-func (r *Reconciler) list(ctx context.Context, namespace string) ([]restart.Workload, error) {
-	var all []restart.Workload
-	for _, gvk := range kinds {
-		for more := ""; ; {
-			list := &unstructured.UnstructuredList{}
-			list.SetGroupVersionKind(gvk)
-			err := r.live.List(ctx, list, client.InNamespace(namespace), client.Limit(page), client.Continue(more))
-			if meta.IsNoMatchError(err) || kerrors.IsNotFound(err) {
-				break
-			}
-			if err != nil {
-				return nil, errors.Wrapf(err, "cannot list %ss", gvk.Kind)
-			}
-			for i := range list.Items {
-				if w, err := restart.Parse(v1alpha1.WorkloadKind(gvk.Kind), list.Items[i].Object); err == nil { // No other Kind is decoded by others.
-					all = append(all, w)
-				}
-			}
-			if more = list.GetContinue(); more == "" {
-				break
-			}
-		}
-	}
-	return all, nil
 }
 
 // patch restarts a workload.

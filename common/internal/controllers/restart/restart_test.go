@@ -1,6 +1,7 @@
 package restart_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -395,6 +396,35 @@ func TestConflict(t *testing.T) {
 	e.wantRestarted(app, 1)
 	if !refused.Load() {
 		t.Error("no restart was refused")
+	}
+}
+
+// TestEvents changes the metadata of a target while a workload is restarted. Each change starts a walk, but not each walk lists the
+// workloads.
+func TestEvents(t *testing.T) {
+	e := newIdleEnv(t)
+	var lists atomic.Int64
+	e.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return testenv.RoundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/namespaces/"+e.NS+"/deployments") {
+				lists.Add(1)
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	e.Start()
+	app := e.deployments(1, "db")[0]
+	e.synced("db", "1", auto)
+	e.set("db", "2")
+	e.wantRestarted(app, 1)
+	before, start := lists.Load(), time.Now()
+	for i := range 100 {
+		testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) { s.Labels["x"] = fmt.Sprint(i) })
+	}
+	e.rolled(app)
+	e.wantRestarts("db", v1alpha1.ReasonUpToDate, "")
+	if got, most := lists.Load()-before, 2+int64(time.Since(start)/time.Second); got == 0 || got > most {
+		t.Errorf("the workloads were listed %d times, want at most %d: once a second", got, most)
 	}
 }
 
