@@ -115,18 +115,18 @@ func (t *Tenant) Call(ctx context.Context) (end func(bytes int64), err error) {
 	}, nil
 }
 
-// Work waits until the tenant may do work that takes a processor for long. All tenants take turns, each with one of its callers. The caller
+// Work waits until the tenant may do work that takes a processor for long. Only one caller of each tenant waits with those of others. The caller
 // must call end. The error is that of ctx.
 func (t *Tenant) Work(ctx context.Context) (end func(), err error) {
 	if t == nil {
 		return func() {}, nil
 	}
-	turns := []chan struct{}{t.work, t.all.work}
-	for i, turn := range turns {
+	slots := []chan struct{}{t.work, t.all.work}
+	for i, slot := range slots {
 		select {
-		case turn <- struct{}{}:
+		case slot <- struct{}{}:
 		case <-ctx.Done():
-			for _, taken := range turns[:i] {
+			for _, taken := range slots[:i] {
 				<-taken
 			}
 			return nil, ctx.Err()
