@@ -50,8 +50,8 @@ func (a *ahead) all() (all []*object) {
 // it. The value is true for a store if version is that of the push.
 func (o *object) pushes(ps *v1alpha1.PushSecret, kind, key, version string) map[storeID]bool {
 	stores := map[storeID]bool{}
-	o.eachEntry(ps, func(id storeID, _ string, e v1alpha1.PushEntryStatus, _ bool) {
-		if id.kind == kind && e.RemoteKey == key {
+	o.eachEntry(ps, only(key), func(id storeID, _ string, e v1alpha1.PushEntryStatus, _ bool) {
+		if id.kind == kind {
 			others, found := stores[id]
 			stores[id] = version != "" && e.Version == version && (others || !found)
 		}

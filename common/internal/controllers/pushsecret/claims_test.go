@@ -55,7 +55,7 @@ func TestClaims(t *testing.T) {
 				if ps.CreationTimestamp = at; tc.siblings {
 					parent(ps)
 				}
-				of.seen.Store(ps)
+				of.show(ps)
 			}
 			before, after := metav1.NewTime(noon.Add(-1)), metav1.NewTime(noon)
 			if age(o.self, after); tc.younger {
@@ -63,7 +63,10 @@ func TestClaims(t *testing.T) {
 			}
 			age(other, before)
 			if tc.spelled != nil {
-				other.stores.with(o.unit.store, func(s *storeState) { s.at.naming = naming{true, tc.spelled} })
+				other.stores.move(o.unit.store, func(at location) location {
+					at.naming = naming{true, tc.spelled}
+					return at
+				})
 			}
 			got := none
 			for _, c := range o.Claims("db", "other") {

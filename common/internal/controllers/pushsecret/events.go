@@ -80,7 +80,7 @@ func (r *reconciler) objectEvents() handler.Funcs {
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requests) {
 			if obj := r.memory.Peek(client.ObjectKeyFromObject(e.Object)); obj != nil && obj.uid == e.Object.GetUID() {
-				obj.seen.Store(nil)
+				obj.show(nil)
 			}
 			add(q, queue.High, e.Object)
 		},
@@ -91,10 +91,11 @@ func (r *reconciler) objectEvents() handler.Funcs {
 // a former process need not be compared again for that.
 func (r *reconciler) note(ps *v1alpha1.PushSecret) {
 	obj, _ := r.memory.Get(client.ObjectKeyFromObject(ps), ps.UID)
-	was := obj.seen.Swap(ps)
+	was := obj.show(ps)
 	r.memory.ahead.shown(obj)
 	first := was == nil
 	if now := r.opts.Now(); first || was.Generation != ps.Generation {
+		r.memory.changes.add(obj, now)
 		obj.since.Store(&now)
 	}
 	if !first || len(ps.Status.Stores) == 0 {

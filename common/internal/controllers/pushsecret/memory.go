@@ -12,13 +12,17 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/overlay"
+	"github.com/direct-secrets/direct-secrets/common/internal/uses"
 )
 
 // memory is that of the objects of this controller.
 type memory struct {
 	kit.Memory[types.NamespacedName, object]
 
-	ahead ahead
+	ahead   ahead
+	changes recentChanges
+	// places finds the objects that have an entry for a remote secret.
+	places uses.Index[*object]
 }
 
 // newMemory returns an empty memory. It ends the pushes of a deleted object. Another object with its name may push other
@@ -27,12 +31,15 @@ func newMemory() *memory {
 	m := &memory{}
 	m.New = func(uid types.UID, _ *object) *object {
 		o := &object{uid: uid}
-		o.entries.onCall = func() { m.ahead.add(o) }
+		o.indexed.index = &m.places
+		o.entries.onCall, o.entries.onSet, o.stores.onMove = func() { m.ahead.add(o) }, o.addToIndex, o.reindex
 		return o
 	}
 	m.Drop = func(o *object) {
 		o.stores.cancel()
 		m.ahead.remove(o)
+		m.changes.remove(o)
+		o.unindex()
 	}
 	return m
 }
@@ -40,7 +47,7 @@ func newMemory() *memory {
 // object is the state of one object. The walks over its stores use only what is safe for concurrent use.
 type object struct {
 	uid types.UID
-	// seen is the object as the watch last reported it; nil once it is deleted.
+	// seen is the object as the watch last reported it; nil once it is deleted. It is set by show.
 	seen atomic.Pointer[v1alpha1.PushSecret]
 	// since is when the watch first reported its generation.
 	since atomic.Pointer[time.Time]
@@ -54,6 +61,7 @@ type object struct {
 	entries entries
 	// written is the object with the status that this process last wrote.
 	written overlay.Object[*v1alpha1.PushSecret]
+	indexed indexed
 	// abandoned is true after the event that another module holds the object.
 	abandoned bool
 }
@@ -68,6 +76,8 @@ type entries struct {
 	calls map[storeID]string
 	// onCall is called before each call that may change a remote secret. It may be nil.
 	onCall func()
+	// onSet is called with the entries that replace others. It may be nil.
+	onSet func(id storeID, is []v1alpha1.PushEntryStatus)
 }
 
 // call records that a call may change a remote secret. The caller calls done once the entries show what it did.
@@ -106,10 +116,17 @@ func (e *entries) pending() bool {
 
 // set records the entries for a remote secret. was is what the status showed.
 func (e *entries) set(id storeID, key string, was, is []v1alpha1.PushEntryStatus) {
+	if e.change(id, key, was, is) && e.onSet != nil {
+		e.onSet(id, is)
+	}
+}
+
+// change is set. It reports whether it has recorded anything.
+func (e *entries) change(id storeID, key string, was, is []v1alpha1.PushEntryStatus) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if _, changed := e.changed[id][key]; !changed && slices.Equal(was, is) {
-		return
+		return false
 	}
 	if e.changed == nil {
 		e.changed = map[storeID]map[string][]v1alpha1.PushEntryStatus{}
@@ -118,13 +135,14 @@ func (e *entries) set(id storeID, key string, was, is []v1alpha1.PushEntryStatus
 		e.changed[id] = map[string][]v1alpha1.PushEntryStatus{}
 	}
 	e.changed[id][key] = is
+	return true
 }
 
 // own marks a property that another object hands over as created. ps is the object as the cache shows it.
 func (o *object) own(ps *v1alpha1.PushSecret, id storeID, is v1alpha1.PushEntryStatus) {
 	var was, next []v1alpha1.PushEntryStatus
-	o.eachEntry(ps, func(at storeID, _ string, e v1alpha1.PushEntryStatus, _ bool) {
-		if at == id && e.RemoteKey == is.RemoteKey {
+	o.eachEntry(ps, only(is.RemoteKey), func(at storeID, _ string, e v1alpha1.PushEntryStatus, _ bool) {
+		if at == id {
 			was = append(was, e)
 			e.Created = e.Created || e.Property == is.Property
 			next = append(next, e)
@@ -143,7 +161,7 @@ func (e *entries) over(written []v1alpha1.PushStoreStatus) (out []v1alpha1.PushS
 		out = append(out, *s.DeepCopy())
 		out[len(out)-1].Entries = nil
 	}
-	e.each(written, func(id storeID, _ string, is v1alpha1.PushEntryStatus, _ bool) {
+	e.each(written, nil, func(id storeID, _ string, is v1alpha1.PushEntryStatus, _ bool) {
 		i, ok := at[id]
 		if !ok {
 			i, at[id] = len(out), len(out)
@@ -155,22 +173,28 @@ func (e *entries) over(written []v1alpha1.PushStoreStatus) (out []v1alpha1.PushS
 	return out
 }
 
-// eachEntry calls f with the present entries of an object. ps is the object as the cache shows it. place is what the status shows for
-// the store. recorded is true if the status shows the entry.
-func (o *object) eachEntry(ps *v1alpha1.PushSecret, f func(id storeID, place string, is v1alpha1.PushEntryStatus, recorded bool)) {
+// only matches one key.
+func only(key string) func(string) bool { return func(is string) bool { return is == key } }
+
+// eachEntry calls f with the present entries of an object for the keys that match of; nil for all. ps is the object as the cache
+// shows it. place is what the status shows for the store. recorded is true if the status shows the entry.
+func (o *object) eachEntry(ps *v1alpha1.PushSecret, of func(key string) bool, f func(id storeID, place string, is v1alpha1.PushEntryStatus, recorded bool)) {
 	o.entries.mu.Lock()
 	defer o.entries.mu.Unlock()
 	// Under the lock, because wrote drops a change once a written status has it.
-	o.entries.each(o.written.Later(ps).Status.Stores, f)
+	o.entries.each(o.written.Later(ps).Status.Stores, of, f)
 }
 
 // each is eachEntry for a status. The caller holds the lock.
-func (e *entries) each(written []v1alpha1.PushStoreStatus, f func(id storeID, place string, is v1alpha1.PushEntryStatus, recorded bool)) {
+func (e *entries) each(written []v1alpha1.PushStoreStatus, of func(key string) bool, f func(id storeID, place string, is v1alpha1.PushEntryStatus, recorded bool)) {
 	places := map[storeID]string{}
 	for i := range written {
 		s := &written[i]
 		places[idOf(*s)] = s.Place
 		for _, is := range s.Entries {
+			if of != nil && !of(is.RemoteKey) {
+				continue
+			}
 			if _, changed := e.changed[idOf(*s)][is.RemoteKey]; !changed {
 				f(idOf(*s), s.Place, is, true)
 			}
@@ -178,6 +202,9 @@ func (e *entries) each(written []v1alpha1.PushStoreStatus, f func(id storeID, pl
 	}
 	for id, keys := range e.changed {
 		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			if of != nil && !of(key) {
+				continue
+			}
 			for _, is := range keys[key] {
 				f(id, places[id], is, false)
 			}

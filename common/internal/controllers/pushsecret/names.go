@@ -53,7 +53,10 @@ func (t *task) learn(ctx context.Context) map[string]error {
 		}
 	}
 	t.location.names = names
-	t.obj.stores.with(idOf(t.to.status), func(s *storeState) { s.at.names = names })
+	t.obj.stores.move(idOf(t.to.status), func(at location) location {
+		at.names = names
+		return at
+	})
 	if o, ok := t.pusher.Others.(*others); ok {
 		o.at = t.location
 	}

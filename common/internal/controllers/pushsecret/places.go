@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	stderrors "errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +33,11 @@ type location struct {
 	// Identity is what the client reports; zero if it cannot.
 	provider.Identity
 	naming
+}
+
+// equal reports whether two locations, and the names there, are the same.
+func (l location) equal(o location) bool {
+	return l.place == o.place && l.Identity == o.Identity && l.spelled == o.spelled && maps.Equal(l.names, o.names)
 }
 
 // site identifies a remote secret by its place and name.
@@ -94,11 +100,10 @@ func (o *object) locate(ctx context.Context, d *destination, namespace string, c
 		at.place = cmp.Or(d.status.Place, at.place)
 		return at, err
 	}
-	o.stores.with(idOf(d.status), func(s *storeState) {
-		at.names = s.at.names
-		s.at = at
-	})
-	return at, nil
+	return o.stores.move(idOf(d.status), func(was location) location {
+		at.names = was.names
+		return at
+	}), nil
 }
 
 // move drops the entries of a store that leads to another place than before. It returns those that this object created, which

@@ -55,7 +55,7 @@ type storeState struct {
 	cancel func()
 	// result is the result of the last push, until a walk over the object takes it.
 	result *result
-	// at is where the store keeps its secrets, as its client has told this process; zero if it has not.
+	// at is where the store keeps its secrets, as its client has told this process; zero if it has not. It is set by move.
 	at location
 	// wanted is the generation that must be compared, and done the one that was last compared.
 	wanted, done int64
@@ -170,6 +170,8 @@ func (s *storeState) take(sch schedule) *result {
 type progress struct {
 	mu     sync.Mutex
 	states map[storeID]*storeState
+	// onMove is called when it has become known or unknown where a store keeps its secrets. It may be nil.
+	onMove func()
 }
 
 // with calls use with the state of a store, under the lock.
@@ -212,18 +214,38 @@ func (p *progress) end(id storeID, res *result, generation int64) {
 }
 
 func (p *progress) forget(id storeID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.states, id)
+	p.drop(func(is storeID, _ *storeState) bool { return is == id })
 }
 
 // retain removes the states of stores that are not named, except those with a running push or a result not taken.
 func (p *progress) retain(named []storeID) {
+	p.drop(func(id storeID, s *storeState) bool { return !s.busy() && !slices.Contains(named, id) })
+}
+
+// drop removes the states that match.
+func (p *progress) drop(matches func(storeID, *storeState) bool) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	maps.DeleteFunc(p.states, func(id storeID, s *storeState) bool {
-		return !s.busy() && !slices.Contains(named, id)
+	before := len(p.states)
+	maps.DeleteFunc(p.states, matches)
+	dropped := len(p.states) < before
+	p.mu.Unlock()
+	if dropped && p.onMove != nil {
+		p.onMove()
+	}
+}
+
+// move changes where a store keeps its secrets, and returns that.
+func (p *progress) move(id storeID, to func(was location) location) (at location) {
+	changed := false
+	p.with(id, func(s *storeState) {
+		at = to(s.at)
+		changed = !at.equal(s.at)
+		s.at = at
 	})
+	if changed && p.onMove != nil {
+		p.onMove()
+	}
+	return at
 }
 
 // noWait ends the back-off of all stores.

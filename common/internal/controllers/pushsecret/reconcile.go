@@ -91,7 +91,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 		return reconcile.Result{}, nil
 	}
 	obj, _ := r.memory.Get(req.NamespacedName, ps.UID)
-	obj.seen.CompareAndSwap(nil, ps)
+	if obj.seen.CompareAndSwap(nil, ps) {
+		obj.reindex()
+	}
 	p := &pass{
 		reconciler: r, ps: ps, key: req.NamespacedName, obj: obj, now: r.opts.Now(),
 		writesConditions: r.claims(ps),

@@ -153,6 +153,7 @@ func (p *pass) conclude(ctx context.Context, stores []v1alpha1.PushStoreStatus, 
 	out.Spec, out.ManagedFields = v1alpha1.PushSecretSpec{}, nil // It is kept until the next write.
 	p.obj.written.Wrote(out)
 	p.obj.entries.wrote(p.obj.stores.open())
+	p.obj.reindex()
 	p.memory.ahead.shown(p.obj)
 	status.RecordEvent(p.events, p.ps, "Push", before, after)
 	return nil

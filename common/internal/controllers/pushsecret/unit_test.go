@@ -67,7 +67,7 @@ func scenarioOf(t *testing.T, ps *v1alpha1.PushSecret) *scenario {
 	}
 	t.Cleanup(func() { r.follow.forget(client.ObjectKeyFromObject(ps)) })
 	obj, _ := mem.Get(client.ObjectKeyFromObject(ps), ps.UID)
-	obj.seen.Store(ps)
+	obj.show(ps)
 	return &scenario{r, c, server.Backend("main"), ps, obj, unit{client.ObjectKeyFromObject(ps), storeID{fakev1.GroupVersion.String(), "FakeStore", "main"}}}
 }
 
@@ -111,7 +111,7 @@ func (w *scenario) deleted(t *testing.T, entries ...v1alpha1.PushEntryStatus) {
 	if err := w.api.Get(t.Context(), client.ObjectKeyFromObject(w.ps), w.ps); err != nil {
 		t.Fatal(err)
 	}
-	w.obj.seen.Store(w.ps)
+	w.obj.show(w.ps)
 }
 
 // finalized returns an object that pushes to a remote secret, with its finalizer.

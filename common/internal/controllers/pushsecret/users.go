@@ -146,35 +146,41 @@ func (o *others) exists(ctx context.Context, ps *v1alpha1.PushSecret) error {
 // uses returns the uses of a remote secret, but for those of the task's own object and store.
 func (o *others) uses(key, secretID string) (out []use) {
 	at, _ := o.at.name(key)
-	for _, other := range o.peers.All() {
+	for other, keys := range o.peers.places.Of(o.at.place, at, secretID) {
 		ps := other.seen.Load()
 		if ps == nil || ps.DeletionTimestamp != nil {
 			continue
 		}
-		other.eachEntry(ps, func(id storeID, was string, e v1alpha1.PushEntryStatus, recorded bool) {
-			if !o.ours(v1alpha1.PushStoreStatus{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name}) {
-				return // Another module pushes there.
-			}
-			is, sure := other.stores.location(id)
-			u := use{unit: unit{client.ObjectKeyFromObject(ps), id}, ps: ps, entry: e, sure: sure, recorded: recorded}
-			if !u.maybeAt(o.at.place, is.place, was) || other == o.self && id == o.unit.store {
-				return
-			}
-			name, named := is.name(e.RemoteKey)
-			u.sure = sure && named
-			same := name.Is(at)
-			switch {
-			case !sure:
-				same = strings.HasSuffix(at.Key, e.RemoteKey) // Its prefix is unknown.
-			case !named:
-				same = true // It can be the same secret.
-			}
-			if same || e.ID != "" && e.ID == secretID {
+		other.eachEntry(ps, func(key string) bool { return keys[key] }, func(id storeID, was string, e v1alpha1.PushEntryStatus, recorded bool) {
+			u := use{unit: unit{client.ObjectKeyFromObject(ps), id}, ps: ps, entry: e, recorded: recorded}
+			if o.mayUse(other, &u, was, at, secretID) {
 				out = append(out, u)
 			}
 		})
 	}
 	return out
+}
+
+// mayUse reports whether an entry of an object is or may be for a remote secret, and sets whether its place is sure. was is the
+// place in the status.
+func (o *others) mayUse(other *object, u *use, was string, at provider.Name, secretID string) bool {
+	if other == o.self && u.store == o.unit.store || !o.ours(v1alpha1.PushStoreStatus{APIVersion: u.store.apiVersion, Kind: u.store.kind, Name: u.store.name}) {
+		return false // It is the task's own, or another module pushes there.
+	}
+	is, sure := other.stores.location(u.store)
+	if u.sure = sure; !u.maybeAt(o.at.place, is.place, was) {
+		return false
+	}
+	name, named := is.name(u.entry.RemoteKey)
+	u.sure = sure && named
+	same := name.Is(at)
+	switch {
+	case !sure:
+		same = strings.HasSuffix(at.Key, u.entry.RemoteKey) // Its prefix is unknown.
+	case !named:
+		same = true // It can be the same secret.
+	}
+	return same || u.entry.ID != "" && u.entry.ID == secretID
 }
 
 // maybeAt reports whether the store of a use leads to a place, or may do so. is is where its client says that it leads, and
@@ -205,7 +211,7 @@ func (o *others) allCompared() bool {
 		}
 	})
 	open := map[types.UID]int64{}
-	for _, other := range o.peers.All() {
+	for _, other := range o.peers.changedAfter(began.Add(-recently), o.opts.Now()) {
 		ps := other.seen.Load()
 		if ps == nil || ps.DeletionTimestamp != nil {
 			continue

@@ -59,10 +59,10 @@ func lookup(t *testing.T, other *peer, waited time.Duration) (*others, *object) 
 			ps.DeletionTimestamp = &metav1.Time{Time: noon}
 		}
 		o, _ := mem.Get(types.NamespacedName{Namespace: namespace, Name: name}, ps.UID)
-		o.seen.Store(ps)
 		o.walked.Store(p.walked)
 		since := noon.Add(-p.age)
 		o.since.Store(&since)
+		mem.changes.add(o, since)
 		if p.entry.RemoteKey != "" {
 			if p.entry.Owner == "me" {
 				p.entry.Owner = string(r.memory.Peek(types.NamespacedName{Namespace: "n", Name: "me"}).uid)
@@ -73,11 +73,13 @@ func lookup(t *testing.T, other *peer, waited time.Duration) (*others, *object) 
 				o.entries.set(store, p.entry.RemoteKey, nil, s.Entries)
 			}
 		}
-		o.stores.with(store, func(s *storeState) {
-			if s.wanted, s.done = p.wanted, p.done; p.located != "" {
-				s.at = location{place: p.located, Identity: provider.Identity{Place: p.located, Prefix: "x/"}}
-			}
-		})
+		o.stores.with(store, func(s *storeState) { s.wanted, s.done = p.wanted, p.done })
+		o.show(ps)
+		if p.located != "" {
+			o.stores.move(store, func(location) location {
+				return location{place: p.located, Identity: provider.Identity{Place: p.located, Prefix: "x/"}}
+			})
+		}
 		return o
 	}
 	self := add("n", "me", &peer{})
@@ -196,7 +198,7 @@ func TestAllCompared(t *testing.T) {
 		first := o.allCompared()
 		ps := other.seen.Load().DeepCopy()
 		ps.Generation = 9
-		other.seen.Store(ps)
+		other.show(ps)
 		other.walked.Store(2)
 		if second := o.allCompared(); first || !second {
 			t.Errorf("A spec that keeps changing must not hold a removal up: complete at first %t, then %t", first, second)
