@@ -103,21 +103,29 @@ func (r *Reconciler) owners(ctx context.Context, u user, live *corev1.Secret) ([
 // A Secret that holds the values may have lost its labels, so all Secrets of the namespace are listed, as metadata.
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=list
 
+// secretsPage is how many Secrets are listed at once: their annotations can have 256 KiB each.
+const secretsPage = 32
+
 // inUse reports whether a Secret exists that was written for one of the given objects with that name. It may hold a
 // credential that would be revoked.
 func (r *Reconciler) inUse(ctx context.Context, namespace, name string, of ...types.UID) (bool, error) {
 	if len(of) == 0 {
 		return false, nil
 	}
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	if err := r.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
-		return false, errors.Wrap(err, "cannot list Secrets")
+	for more := ""; ; {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+		if err := r.client.List(ctx, list, client.InNamespace(namespace), client.Limit(secretsPage), client.Continue(more)); err != nil {
+			return false, errors.Wrap(err, "cannot list Secrets")
+		}
+		used := slices.ContainsFunc(list.Items, func(s metav1.PartialObjectMetadata) bool {
+			mark, ok := target.Marks(s.Annotations)[name]
+			return ok && slices.Contains(of, mark.UID) && s.DeletionTimestamp == nil
+		})
+		if more = list.Continue; used || more == "" {
+			return used, nil
+		}
 	}
-	return slices.ContainsFunc(list.Items, func(s metav1.PartialObjectMetadata) bool {
-		mark, ok := target.Marks(s.Annotations)[name]
-		return ok && slices.Contains(of, mark.UID) && s.DeletionTimestamp == nil
-	}), nil
 }
 
 // If namespaces cannot be read, a dry-run create shows whether the namespace is terminating.
