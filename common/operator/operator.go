@@ -244,12 +244,21 @@ func (o *Operator) metrics() (metricsserver.Options, error) {
 	return opts, nil
 }
 
+// reduce drops from an object of the cache what no controller reads: managedFields, and the annotations of stores, generators and
+// event sources, which can have 256 KiB each.
+func reduce(obj any) (any, error) {
+	if o, ok := obj.(provider.Object); ok {
+		o.SetAnnotations(nil)
+	}
+	return cache.TransformStripManagedFields()(obj)
+}
+
 // cache returns the options of the cache: it holds ExternalSecrets, and the metadata of the Secrets and ConfigMaps that this
 // module writes. Reads do not copy objects, so a controller must not change an object from the cache.
 func (o *Operator) cache(transform toolscache.TransformFunc) cache.Options {
 	yes := true
 	opts := cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform: reduce,
 		ByObject: map[client.Object]cache.ByObject{
 			&v1alpha1.ExternalSecret{}: {
 				Transform:             transform,
