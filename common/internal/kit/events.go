@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
@@ -12,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
+	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // An Event is a change of an object.
@@ -45,6 +48,30 @@ func OnEvent[T comparable](f func(ctx context.Context, e Event, add func(req T, 
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queued) { call(ctx, Event{Was: e.Object}, q) },
 	}
+}
+
+// Stores returns the stores or generators of a Kind in a cache: those of one namespace if it is not empty. They are not copied.
+func Stores(ctx context.Context, cache client.Reader, scheme *runtime.Scheme, k resolve.Route, namespace string, opts ...client.ListOption) (stores []provider.Object, err error) {
+	made, err := scheme.New(k.GVK.GroupVersion().WithKind(k.GVK.Kind + "List"))
+	if err != nil {
+		return nil, err
+	}
+	list, ok := made.(client.ObjectList)
+	if !ok {
+		return nil, errors.Errorf("%T is no list", made)
+	}
+	if !k.Cluster {
+		opts = append(opts, client.InNamespace(namespace))
+	}
+	if err := cache.List(ctx, list, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
+		return nil, err
+	}
+	for _, o := range Items(list) {
+		if s, ok := o.(provider.Object); ok {
+			stores = append(stores, s)
+		}
+	}
+	return stores, nil
 }
 
 // Items returns the objects of a list. They are not copied.

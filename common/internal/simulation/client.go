@@ -102,8 +102,14 @@ func (c *apiClient) List(ctx context.Context, list client.ObjectList, opts ...cl
 		for _, o := range all {
 			sum = sum*31 + c.server.digestOf(o)
 		}
-		return sum, c.server.fillList(list, gvk, all, nil, opts...)
+		return sum, c.server.fillList(list, gvk, all, named, opts...)
 	})
+}
+
+// named evaluates the only field selector that the API server knows for every Kind: the name.
+func named(o client.Object, opts *client.ListOptions) bool {
+	name, ok := opts.FieldSelector.RequiresExactMatch(metav1.ObjectNameField)
+	return ok && o.GetName() == name
 }
 
 func elementOf(scheme *runtime.Scheme, list client.ObjectList) (schema.GroupVersionKind, error) {

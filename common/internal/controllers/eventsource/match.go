@@ -102,23 +102,10 @@ func (m *matcher) scopes(ctx context.Context, k resolve.Route, from provider.Eve
 }
 
 // stores returns the stores of a Kind that objects use which an event source reaches.
-func (m *matcher) stores(ctx context.Context, k resolve.Route, from provider.EventSourceObject) (stores []provider.Object) {
-	made, err := m.scheme.New(k.GVK.GroupVersion().WithKind(k.GVK.Kind + "List"))
-	list, ok := made.(client.ObjectList)
-	if err != nil || !ok {
-		return nil // Each Kind has a list.
-	}
-	in := []client.ListOption{client.UnsafeDisableDeepCopy}
-	if !k.Cluster {
-		in = append(in, client.InNamespace(from.GetNamespace())) // Empty for a cluster Kind: all.
-	}
-	if err := m.cache.List(ctx, list, in...); err != nil {
-		return nil // List fails only if the cache is shutting down.
-	}
-	for _, o := range kit.Items(list) {
-		if s, ok := o.(provider.Object); ok {
-			stores = append(stores, s)
-		}
+func (m *matcher) stores(ctx context.Context, k resolve.Route, from provider.EventSourceObject) []provider.Object {
+	stores, err := kit.Stores(ctx, m.cache, m.scheme, k, from.GetNamespace()) // A cluster Kind reaches all namespaces.
+	if err != nil {
+		return nil // A cache fails only when it shuts down.
 	}
 	return stores
 }

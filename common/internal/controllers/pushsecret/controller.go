@@ -35,7 +35,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 		return errors.Wrap(err, "cannot add the collector of object metrics")
 	}
 	mem := newMemory()
-	stores := storeReader{client: live, routes: routes, namespaced: o.Namespaced}
+	stores := storeReader{client: live, cache: mgr.GetCache(), scheme: mgr.GetScheme(), routes: routes, namespaced: o.Namespaced}
 	r := &reconciler{
 		claim: claimOf(o.Module, o.ControllerClass, routes), client: live, cache: mgr.GetCache(),
 		memory: mem, peers: mem, stores: stores,

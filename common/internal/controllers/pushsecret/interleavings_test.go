@@ -39,7 +39,7 @@ func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulatio
 		}
 		watched := simulation.NewWatches()
 		mem := newMemory()
-		stores := storeReader{client: op.Live, routes: routes}
+		stores := storeReader{client: op.Live, cache: op.Cache, scheme: simulation.Scheme(), routes: routes}
 		r := &reconciler{
 			claim: claimOf(o.Module, "", routes), client: op.Live, cache: op.Cache, memory: mem, peers: mem, stores: stores, wake: op.Enqueue,
 			units:  units{crowded: func(unit) bool { return false }},

@@ -146,7 +146,7 @@ func (p *pass) run(ctx context.Context) error {
 	p.writesConditions = p.writesConditions && !slices.ContainsFunc(elsewhere, func(id storeID) bool { return id.kind == first.Kind && id.name == first.Name })
 	if cause := p.dry(p.ps); cause != notDry { // It creates nothing, so it needs no finalizer, and keeps that of an earlier push.
 		dests, err = p.stores.withUnnamed(ctx, cause, p.ps, dests, p.known())
-	} else {
+	} else if dests, err = p.stores.withSelected(ctx, p.ps, dests, elsewhere, p.known()); err == nil {
 		err = p.hold(ctx, p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete && len(dests) > 0)
 	}
 	if err != nil {

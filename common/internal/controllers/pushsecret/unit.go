@@ -179,6 +179,9 @@ func pushAt(ctx context.Context, p *pass, id storeID) (*task, *result, error) {
 	if err != nil || refused != nil {
 		return nil, refused, err
 	}
+	if may, err := p.stores.mayRun(ctx, p.ps, id, jobs); err != nil || !may {
+		return nil, nil, err
+	}
 	p.obj.stores.with(id, func(s *storeState) { s.asked = false })
 	t := p.task(d, jobs, a)
 	t.unmatched = p.plan.Unmatched(d.ref(), sourcesOf(is.secrets))

@@ -56,7 +56,7 @@ func scenarioOf(t *testing.T, ps *v1alpha1.PushSecret) *scenario {
 	}
 	mem, watched, woken := newMemory(), simulation.NewWatches(), func(types.NamespacedName) {}
 	r := &reconciler{
-		claim: claimOf(o.Module, "", routes), client: c, cache: c, memory: mem, peers: mem, stores: storeReader{client: c, routes: routes}, wake: woken,
+		claim: claimOf(o.Module, "", routes), client: c, cache: c, memory: mem, peers: mem, stores: storeReader{client: c, cache: c, scheme: simulation.Scheme(), routes: routes}, wake: woken,
 		units:  units{start: func(unit, int) {}, crowded: func(unit) bool { return false }},
 		follow: follower{watches: watched, wake: woken},
 		runner: &runner{
@@ -98,16 +98,29 @@ func (w *scenario) there(t *testing.T) bool {
 	return err == nil
 }
 
-// deleted records entries in the status, as a former process did, and deletes the object.
-func (w *scenario) deleted(t *testing.T, entries ...v1alpha1.PushEntryStatus) {
+// recorded records entries in the status, as a former process did.
+func (w *scenario) recorded(t *testing.T, entries ...v1alpha1.PushEntryStatus) {
 	t.Helper()
 	stores := []v1alpha1.PushStoreStatus{{APIVersion: w.unit.store.apiVersion, Kind: w.unit.store.kind, Name: w.unit.store.name, Entries: entries}}
 	if _, err := status.Apply(t.Context(), w.api, "PushSecret", w.ps, w.manager, map[string]any{"stores": stores}, &v1alpha1.PushSecret{}, nil); err != nil {
 		t.Fatal(err)
 	}
+	w.refresh(t)
+}
+
+// deleted records entries in the status, as a former process did, and deletes the object.
+func (w *scenario) deleted(t *testing.T, entries ...v1alpha1.PushEntryStatus) {
+	t.Helper()
+	w.recorded(t, entries...)
 	if err := w.api.Delete(t.Context(), w.ps); err != nil {
 		t.Fatal(err)
 	}
+	w.refresh(t)
+}
+
+// refresh shows the object as it is at the API server.
+func (w *scenario) refresh(t *testing.T) {
+	t.Helper()
 	if err := w.api.Get(t.Context(), client.ObjectKeyFromObject(w.ps), w.ps); err != nil {
 		t.Fatal(err)
 	}
