@@ -22,7 +22,7 @@ func storeNamed(name string) storeID {
 }
 
 // everyUse is uses by examining every entry.
-func everyUse(o *others, key, id string) (out []use, examined int) {
+func everyUse(o *others, key, id string) (out []use) {
 	at, _ := o.at.name(key)
 	for _, other := range o.peers.All() {
 		ps := other.seen.Load()
@@ -30,14 +30,13 @@ func everyUse(o *others, key, id string) (out []use, examined int) {
 			continue
 		}
 		other.eachEntry(ps, nil, func(store storeID, was string, e v1alpha1.PushEntryStatus, recorded bool) {
-			examined++
 			u := use{unit: unit{types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}, store}, ps: ps, entry: e, recorded: recorded}
 			if o.mayUse(other, &u, was, at, id) {
 				out = append(out, u)
 			}
 		})
 	}
-	return out, examined
+	return out
 }
 
 // TestUsesExamineFewEntries looks for the users of one of 200,000 remote secrets. Only the entries that can be for it may be
@@ -73,7 +72,7 @@ func TestUsesExamineFewEntries(t *testing.T) {
 		for obj, keys := range o.peers.places.Of(o.at.place, at, tc.id) {
 			obj.eachEntry(obj.seen.Load(), func(key string) bool { return keys[key] }, func(storeID, string, v1alpha1.PushEntryStatus, bool) { examined++ })
 		}
-		all, _ := everyUse(o, tc.key, tc.id)
+		all := everyUse(o, tc.key, tc.id)
 		if found := len(o.uses(tc.key, tc.id)); examined != tc.want || found != tc.want || len(all) != tc.want {
 			t.Errorf("%s examined %d entries and found %d uses, of %d; want %d", tc.reason, examined, found, len(all), tc.want)
 		}
@@ -176,7 +175,7 @@ func TestUsesFindAll(t *testing.T) {
 				continue
 			}
 			key, id := w.key(), w.id()
-			want, _ := everyUse(o, key, id)
+			want := everyUse(o, key, id)
 			got := o.uses(key, id)
 			found += len(want)
 			if diff := gocmp.Diff(described(want), described(got)); diff != "" {
