@@ -15,14 +15,9 @@ type Place struct {
 	Credentials string
 	// Tenant is the namespace of the object.
 	Tenant string
-	// Bytes are the values that the walk holds while it waits.
-	Bytes int64
 }
 
-// maxHeld is how many bytes the walks of one tenant may hold while they wait. A walk that holds more waits alone.
-const maxHeld = 8 << 20
-
-// storeShare, tenantShare and heldShare identify the shares of a place.
+// storeShare and tenantShare identify the shares of a place.
 type storeShare struct {
 	store       types.UID
 	credentials string
@@ -30,28 +25,20 @@ type storeShare struct {
 
 type tenantShare string
 
-type heldShare string
-
-// shares bound how many walks are at one store, and at the stores that one namespace uses, and the bytes that they hold.
+// shares bound how many walks are at one store, and at the stores that one namespace uses.
 type shares struct {
 	store, tenant int
 
 	mu   sync.Mutex
 	open map[any]*share
 	// promised is what an object was queued for, until it enters, is parked again, or ends its walk.
-	promised map[any]need
+	promised map[any]any
 }
 
 // share is what the walks at one store or of one tenant take, and those that wait for a place.
 type share struct {
-	busy, promised int64
+	busy, promised int
 	parked         []parked
-}
-
-// need is what a walk takes of a share.
-type need struct {
-	share any
-	n     int64
 }
 
 type parked struct {
@@ -59,74 +46,74 @@ type parked struct {
 	objectID any
 	priority int
 	queue    func()
-	need     need
+	// share is the one at which the object is parked.
+	share any
 }
 
 // enter takes a place at all of places, or parks the walk at the first that has none.
 func (s *shares) enter(places []Place, p parked) bool {
 	s.mu.Lock()
-	was, needs := s.takePromiseLocked(p.objectID), needsOf(places)
-	for _, need := range needs {
-		if sh := s.open[need.share]; sh != nil {
+	was, needs := s.takePromiseLocked(p.objectID), sharesOf(places)
+	for _, share := range needs {
+		if sh := s.open[share]; sh != nil {
 			sh.parked = slices.DeleteFunc(sh.parked, func(o parked) bool { return o.objectID == p.objectID })
 		}
 	}
-	for _, need := range needs {
-		sh := s.open[need.share]
-		if sh == nil || s.fits(sh, need) {
+	for _, share := range needs {
+		sh := s.open[share]
+		if sh == nil || s.fits(share) {
 			continue
 		}
-		p.need = need
+		p.share = share
 		sh.parked = insert(sh.parked, p, func(p parked) int { return p.priority })
-		next := s.nextLocked(was.share)
+		next := s.nextLocked(was)
 		s.mu.Unlock()
 		call(next)
 		return false
 	}
-	for _, need := range needs {
-		if s.open[need.share] == nil {
-			s.open[need.share] = &share{}
+	for _, key := range needs {
+		if s.open[key] == nil {
+			s.open[key] = &share{}
 		}
-		s.open[need.share].busy += need.n
+		s.open[key].busy++
 	}
-	next := s.nextLocked(was.share)
+	next := s.nextLocked(was)
 	s.mu.Unlock()
 	call(next)
 	return true
 }
 
-// takePromiseLocked ends the promise to an object, and returns it; the zero value for none.
-func (s *shares) takePromiseLocked(objectID any) need {
+// takePromiseLocked ends the promise to an object, and returns its share; nil for none.
+func (s *shares) takePromiseLocked(objectID any) any {
 	was, ok := s.promised[objectID]
 	if ok {
 		delete(s.promised, objectID)
-		s.open[was.share].promised -= was.n
+		s.open[was].promised--
 	}
 	return was
 }
 
-// fits reports whether a share has room. One walk that needs more than the limit has it alone.
-func (s *shares) fits(sh *share, n need) bool {
-	taken := sh.busy + sh.promised
-	return taken == 0 || taken+n.n <= s.limit(n.share)
+// fits reports whether a share has room for one more walk.
+func (s *shares) fits(key any) bool {
+	limit := s.store
+	if _, ok := key.(tenantShare); ok {
+		limit = s.tenant
+	}
+	return s.open[key].busy+s.open[key].promised < limit
 }
 
-// crowded reports whether an object is parked at a share of its own tenant.
+// crowded reports whether an object is parked at the share of its own tenant.
 func (s *shares) crowded(objectID any, tenant string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, key := range []any{tenantShare(tenant), heldShare(tenant)} {
-		if sh := s.open[key]; sh != nil && slices.ContainsFunc(sh.parked, func(p parked) bool { return p.objectID == objectID }) {
-			return true
-		}
-	}
-	return false
+	sh := s.open[tenantShare(tenant)]
+	return sh != nil && slices.ContainsFunc(sh.parked, func(p parked) bool { return p.objectID == objectID })
 }
 
 // split separates what a walk takes of stores from what it takes of its tenant.
-func split(needs []need) (stores, rest []need) {
+func split(needs []any) (stores, rest []any) {
 	for _, n := range needs {
-		if _, ok := n.share.(storeShare); ok {
+		if _, ok := n.(storeShare); ok {
 			stores = append(stores, n)
 		} else {
 			rest = append(rest, n)
@@ -136,12 +123,12 @@ func split(needs []need) (stores, rest []need) {
 }
 
 // release frees what a walk has taken, and queues the parked objects for which there is room.
-func (s *shares) release(needs []need) {
+func (s *shares) release(needs []any) {
 	var next []func()
 	s.mu.Lock()
-	for _, need := range needs {
-		s.open[need.share].busy -= need.n
-		next = append(next, s.nextLocked(need.share)...)
+	for _, share := range needs {
+		s.open[share].busy--
+		next = append(next, s.nextLocked(share)...)
 	}
 	s.mu.Unlock()
 	call(next)
@@ -151,7 +138,7 @@ func (s *shares) release(needs []need) {
 // the object was deleted.
 func (s *shares) end(objectID any) {
 	s.mu.Lock()
-	next := s.nextLocked(s.takePromiseLocked(objectID).share)
+	next := s.nextLocked(s.takePromiseLocked(objectID))
 	s.mu.Unlock()
 	call(next)
 }
@@ -162,15 +149,15 @@ func (s *shares) nextLocked(key any) (next []func()) {
 	if sh == nil {
 		return nil
 	}
-	for len(sh.parked) > 0 && s.fits(sh, sh.parked[0].need) {
+	for len(sh.parked) > 0 && s.fits(key) {
 		p := sh.parked[0]
 		sh.parked = slices.Delete(sh.parked, 0, 1)
 		if _, other := s.promised[p.objectID]; !other {
 			if s.promised == nil {
-				s.promised = map[any]need{}
+				s.promised = map[any]any{}
 			}
-			s.promised[p.objectID] = p.need
-			sh.promised += p.need.n
+			s.promised[p.objectID] = key
+			sh.promised++
 		}
 		next = append(next, p.queue)
 	}
@@ -186,30 +173,18 @@ func call(all []func()) {
 	}
 }
 
-func (s *shares) limit(key any) int64 {
-	switch key.(type) {
-	case tenantShare:
-		return int64(s.tenant)
-	case heldShare:
-		return maxHeld
-	}
-	return int64(s.store)
-}
-
-// needsOf returns what a walk takes of the shares of places. It takes one place of each share, and its bytes.
-func needsOf(places []Place) []need {
-	var needs []need
-	add := func(share any, n int64) {
-		if n > 0 && !slices.ContainsFunc(needs, func(o need) bool { return o.share == share }) {
-			needs = append(needs, need{share, n})
+// sharesOf returns the shares of places, of each of which a walk takes one place.
+func sharesOf(places []Place) (all []any) {
+	add := func(share any) {
+		if !slices.Contains(all, share) {
+			all = append(all, share)
 		}
 	}
 	for _, p := range places {
 		if p.Store != "" {
-			add(storeShare{p.Store, p.Credentials}, 1)
+			add(storeShare{p.Store, p.Credentials})
 		}
-		add(tenantShare(p.Tenant), 1)
-		add(heldShare(p.Tenant), p.Bytes)
+		add(tenantShare(p.Tenant))
 	}
-	return needs
+	return all
 }

@@ -40,7 +40,7 @@ func Wait(ctx context.Context, places []Place, f func(ctx context.Context) error
 	if !w.walks.shares.enter(places, w.parked) {
 		return ErrParked
 	}
-	stores, rest := split(needsOf(places))
+	stores, rest := split(sharesOf(places))
 	releaseStores := sync.OnceFunc(func() { w.walks.shares.release(stores) })
 	defer releaseStores()
 	defer w.walks.shares.release(rest)

@@ -2,6 +2,7 @@ package restart
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -60,7 +61,7 @@ func readItems(d *json.Decoder, item func(raw []byte)) error {
 // expect reads a delimiter.
 func expect(d *json.Decoder, want json.Delim) error {
 	t, err := d.Token()
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
 	if err == nil && t != want {

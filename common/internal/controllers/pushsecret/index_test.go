@@ -191,7 +191,7 @@ func TestUsesFindAll(t *testing.T) {
 // described returns uses in one order, without the objects.
 func described(all []use) (out []string) {
 	for _, u := range all {
-		out = append(out, fmt.Sprintf("%s %s %+v sure=%t recorded=%t", u.unit.String(), u.ps.UID, u.entry, u.sure, u.recorded))
+		out = append(out, fmt.Sprintf("%s %s %+v sure=%t recorded=%t", u.String(), u.ps.UID, u.entry, u.sure, u.recorded))
 	}
 	slices.SortFunc(out, cmp.Compare[string])
 	return out

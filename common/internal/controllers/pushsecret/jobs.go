@@ -199,7 +199,7 @@ func unrecorded(ctx context.Context, p *pass, d *destination, jobs []job) ([]job
 	case err != nil:
 		return nil, err
 	}
-	defer held.Release()
+	p.values = held
 	remotes, err := plan.Desire(d.ref(), sourcesOf(is.secrets))
 	if err != nil {
 		return jobs, nil //nolint:nilerr // Nothing was pushed by this spec.

@@ -20,6 +20,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
+	"github.com/direct-secrets/direct-secrets/common/internal/room"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/internal/trace"
@@ -77,6 +78,8 @@ type pass struct {
 	statuses []v1alpha1.PushStoreStatus
 	// wait is the time until the next reconcile; 0 for never.
 	wait time.Duration
+	// values are the room for what is pushed; nil if nothing was read.
+	values *room.Held
 }
 
 // Reconcile is one walk over an object.

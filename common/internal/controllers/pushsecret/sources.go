@@ -122,8 +122,7 @@ type content struct {
 	generated string
 }
 
-// load waits for room, and reads what is pushed. The caller must release the room when it has made a task: the values of a task
-// count otherwise while it waits. known are versions read before. An error of package provider must be fixed by a user.
+// load waits for room, and reads what is pushed. The caller must release the room when it no longer needs the values. known are versions read before. An error of package provider must be fixed by a user.
 func (s *sources) load(ctx context.Context, known refs) (c content, held *room.Held, err error) {
 	held, err = s.objects.Hold(ctx, s.object.Namespace, s.selection.room()+templatesource.Room(s.templateRefs))
 	if err != nil {

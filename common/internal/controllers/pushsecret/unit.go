@@ -49,6 +49,11 @@ func (r *reconciler) Push(ctx context.Context, u unit) (again reconcile.Result, 
 	ctx, span := trace.Start(ctx, trace.Reconcile, trace.Of("PushSecret", ps)...)
 	defer func() { span.End(trace.Result(err)) }()
 	p := &pass{reconciler: r, ps: ps, key: u.NamespacedName, obj: obj, now: r.opts.Now()}
+	defer func() {
+		if p.values != nil {
+			p.values.Release()
+		}
+	}()
 	var t *task
 	switch {
 	case ps.DeletionTimestamp != nil:
@@ -71,7 +76,10 @@ func (r *reconciler) Push(ctx context.Context, u unit) (again reconcile.Result, 
 		defer r.wake(u.NamespacedName) // There is nothing to remove.
 		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{}, kit.Wait(ctx, t.to.shares(u.Namespace, t.bytes()), func(ctx context.Context) error {
+	if p.values != nil {
+		p.values.Keep(t.bytes())
+	}
+	return reconcile.Result{}, kit.Wait(ctx, t.to.places(u.Namespace), func(ctx context.Context) error {
 		res = r.runner.run(ctx, t)
 		if counts(ps, res) {
 			done = ps.Generation
@@ -103,9 +111,9 @@ func counts(ps *v1alpha1.PushSecret, res *result) bool {
 	return res.compared
 }
 
-// shares returns the shares of a walk that waits for the store and holds bytes of values.
-func (d *destination) shares(namespace string, bytes int64) []kit.Place {
-	return []kit.Place{{Store: d.store.GetUID(), Credentials: resolve.CredentialsNamespace(d.store, namespace), Tenant: namespace, Bytes: bytes}}
+// places returns the place of a walk that waits for the store.
+func (d *destination) places(namespace string) []kit.Place {
+	return []kit.Place{{Store: d.store.GetUID(), Credentials: resolve.CredentialsNamespace(d.store, namespace), Tenant: namespace}}
 }
 
 // bytes returns the size of the values to push.
@@ -125,7 +133,7 @@ func (r *reconciler) locate(ctx context.Context, p *pass, id storeID) error {
 		return err
 	}
 	d := &dests[0]
-	return kit.Wait(ctx, d.shares(p.ps.Namespace, 0), func(ctx context.Context) error {
+	return kit.Wait(ctx, d.places(p.ps.Namespace), func(ctx context.Context) error {
 		loader := r.runner.pool.Loader(d.route.Kind, d.store, resolve.CredentialsNamespace(d.store, p.ps.Namespace))
 		if c, err := connect(ctx, loader, r.runner.timeout); err == nil {
 			t := &task{obj: p.obj, to: d, pusher: push.Pusher{Store: c}}
@@ -167,13 +175,10 @@ func pushAt(ctx context.Context, p *pass, id storeID) (*task, *result, error) {
 	read := time.Now()
 	is, held, err := from.load(ctx, seen.refs)
 	if err != nil {
-		var known *provider.Error
-		if errors.Is(err, errNotMade) || !errors.As(err, &known) {
-			return nil, nil, err
-		}
-		return nil, refusedBy("", known, p.attempt(d, seen.refs)), nil
+		refused, err := unread(err, p.attempt(d, seen.refs))
+		return nil, refused, err
 	}
-	defer held.Release()
+	p.values = held
 	a := p.attempt(d, is.refs)
 	jobs, refused, err := p.jobs(ctx, d, is.secrets, a)
 	if err != nil || refused != nil {
@@ -188,6 +193,15 @@ func pushAt(ctx context.Context, p *pass, id storeID) (*task, *result, error) {
 	t.generated, t.pusher.Current = is.generated, p.unchanged(from, is.refs, read)
 	t.origins, err = p.stores.origins(ctx, d, p.ps.Namespace, is.secrets)
 	return t, nil, err
+}
+
+// unread returns the result of an attempt whose sources a user must correct, or another error of reading them.
+func unread(err error, a kit.Attempt) (*result, error) {
+	var known *provider.Error
+	if errors.Is(err, errNotMade) || !errors.As(err, &known) {
+		return nil, err
+	}
+	return refusedBy("", known, a), nil
 }
 
 // refusedBy returns the result of an attempt for which there is nothing to push. store is the name of the store; empty if the
