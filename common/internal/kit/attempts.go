@@ -41,11 +41,10 @@ type Attempts struct {
 	failures int
 	// notBefore delays the next try of the last attempt. It is wall-clock time, like that of the queue.
 	notBefore time.Time
-	// notified is when an event last said that a remote secret of the object has changed, and no attempt that began later has
-	// ended; zero if there is none. noted is when that was recorded, and began when the attempt under way began.
-	notified, noted, began time.Time
-	// planned is the time for which the last try because of an event was planned.
-	planned time.Time
+	// due is an event that no attempt which began later has answered, and held a later one, for which a try is planned.
+	due, held note
+	// began is when the attempt under way began, and planned the time for which the last try because of an event was planned.
+	began, planned time.Time
 	// by is the event source that said so last.
 	by string
 }
@@ -53,17 +52,32 @@ type Attempts struct {
 // burstFor is the time within which changes of remote secrets of an object are one read.
 const burstFor = time.Second
 
+// note is an event: when it was received, and when it was noted here.
+type note struct{ at, noted time.Time }
+
 // Notify records that a remote secret of the object has changed, and which event source says so. It ends the delay of the next try.
 // It returns how long the next try is to wait, because there was one a moment ago and more events may follow.
 func (a *Attempts) Notify(at time.Time, by string) (wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
-	a.notified, a.noted, a.by, a.notBefore = at, now, by, time.Time{}
-	if !now.Before(a.planned) {
+	a.by, a.notBefore = by, time.Time{}
+	if a.release(now); !now.Before(a.planned) {
 		a.planned = later(now, a.planned.Add(burstFor))
 	}
-	return a.planned.Sub(now)
+	if wait = a.planned.Sub(now); wait > 0 {
+		a.held = note{at, now}
+	} else {
+		a.due = note{at, now}
+	}
+	return wait
+}
+
+// release makes an event due whose planned time has come.
+func (a *Attempts) release(now time.Time) {
+	if !a.held.at.IsZero() && !now.Before(a.planned) {
+		a.due, a.held = a.held, note{}
+	}
 }
 
 func later(a, b time.Time) time.Time {
@@ -81,17 +95,18 @@ func (a *Attempts) NotifiedBy() string {
 }
 
 // Notified returns when an event last said that a remote secret of the object has changed, if no attempt that began later has ended;
-// otherwise zero.
+// otherwise zero. An event for which a later try is planned does not count before that.
 func (a *Attempts) Notified() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.notified
+	a.release(time.Now())
+	return a.due.at
 }
 
 // end ends the attempt under way. It answers the events before its begin.
 func (a *Attempts) end() {
-	if !a.noted.After(a.began) {
-		a.notified = time.Time{}
+	if !a.due.noted.After(a.began) {
+		a.due = note{}
 	}
 }
 
@@ -108,6 +123,7 @@ func (a *Attempts) Begin(next Attempt) (wait time.Duration, changed bool) {
 		a.last, a.failures, a.notBefore = next, 0, time.Time{}
 	}
 	a.began = time.Now()
+	a.release(a.began)
 	return max(0, time.Until(a.notBefore)), changed
 }
 

@@ -86,3 +86,41 @@ func TestSeen(t *testing.T) {
 		})
 	}
 }
+
+// TestNotify reports events about the remote secrets of an object, between attempts.
+func TestNotify(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, start := &Attempts{}, time.Now()
+		attempt := func() {
+			o.Begin(Attempt{Generation: 1})
+			o.Succeed()
+		}
+		steps := []struct {
+			reason string
+			do     func() time.Duration
+			// wait is how long the next try waits, and due the seconds since the start of the event that is due; -1 for none.
+			wait time.Duration
+			due  int
+		}{
+			{"The first event is due at once.", func() time.Duration { return o.Notify(time.Now(), "") }, 0, 0},
+			{"An attempt answers it.", func() time.Duration { attempt(); return 0 }, 0, -1},
+			{"Another one in the same second waits.", func() time.Duration { return o.Notify(time.Now(), "") }, time.Second, -1},
+			{"An attempt for another reason does not answer it.", func() time.Duration { attempt(); return 0 }, 0, -1},
+			{"All of a second are one.", func() time.Duration { return o.Notify(start.Add(time.Second/2), "") }, time.Second, -1},
+			{"It is due at the planned time.", func() time.Duration { time.Sleep(time.Second); o.Begin(Attempt{Generation: 1}); return 0 }, 0, 0},
+			{"An event during the attempt waits for the next second.", func() time.Duration { return o.Notify(time.Now(), "") }, time.Second, 0},
+			{"The attempt answers the former.", func() time.Duration { o.Succeed(); return 0 }, 0, -1},
+			{"The latter is due later.", func() time.Duration { time.Sleep(time.Second); return 0 }, 0, 1},
+			{"A later one is due at once.", func() time.Duration { attempt(); time.Sleep(time.Minute); return o.Notify(time.Now(), "") }, 0, 62},
+		}
+		for _, s := range steps {
+			wait, due := s.do(), -1
+			if at := o.Notified(); !at.IsZero() {
+				due = int(at.Sub(start) / time.Second)
+			}
+			if wait != s.wait || due != s.due {
+				t.Errorf("%s: waits %s, want %s; due is the event of second %d, want %d", s.reason, wait, s.wait, due, s.due)
+			}
+		}
+	})
+}

@@ -96,7 +96,9 @@ func (c *Controller[T]) Reconcile(ctx context.Context, req T) (reconcile.Result,
 		c.walks.shares.end(f.parked.objectID)
 		again := c.end(req)
 		if err == nil && !f.unfinished && f.ctx.Err() == nil && !queue.IsSoon(res) {
-			c.answered(req, f.began)
+			if planned := c.answered(req, f.began, f.at); !planned.IsZero() {
+				c.EnqueueAfter(req, queue.High, max(0, time.Until(planned)))
+			}
 		}
 		c.requeue(f.ctx, req, priority, res, err)
 		if again != nil {
@@ -134,7 +136,7 @@ func (c *Controller[T]) begin(ctx context.Context, req T, priority int) *flight 
 	f.parked = parked{objectID: objectID[T]{c, req}, priority: priority, queue: func() { c.Enqueue(req, priority) }}
 	f.interrupted, f.interrupt = context.WithCancel(context.Background())
 	f.ctx = context.WithValue(ctx, flightKey{}, f)
-	f.began = c.walks.Moment()
+	f.began, f.at = c.walks.Moment(), time.Now()
 	c.busy[req] = f
 	return f
 }

@@ -6,8 +6,11 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 )
 
-// notes are the moments at which an object was first and last notified.
-type notes struct{ first, last int64 }
+// notes are the moments at which an object was first and last notified. Only a walk that begins at a time, or later, answers them.
+type notes struct {
+	first, last int64
+	from        time.Time
+}
 
 // Moment returns the number of a moment, which is higher than those of all earlier ones.
 func (w *Walks) Moment() int64 { return w.moments.Add(1) }
@@ -39,7 +42,7 @@ func (c *Controller[T]) Notify(req T, source any, after time.Duration) {
 	if c.notified[source] == nil {
 		c.notified[source] = map[T]notes{}
 	}
-	n := notes{last: c.walks.Moment()}
+	n := notes{last: c.walks.Moment(), from: time.Now().Add(after)}
 	if n.first = n.last; c.notified[source][req].first != 0 {
 		n.first = c.notified[source][req].first
 	}
@@ -48,22 +51,26 @@ func (c *Controller[T]) Notify(req T, source any, after time.Duration) {
 	c.EnqueueAfter(req, queue.High, after)
 }
 
-// answered ends the notifications of an object before a moment at which a walk began.
-func (c *Controller[T]) answered(req T, began int64) {
+// answered ends the notifications of an object before a walk began, at a moment and a time. It returns until when an object waits that is to
+// be queued again, because this walk came before the planned one, which shared its place in the queue; zero for none.
+func (c *Controller[T]) answered(req T, began int64, at time.Time) (planned time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for source, objects := range c.notified {
 		n, ok := objects[req]
 		switch {
 		case !ok:
+		case n.from.After(at):
+			planned = n.from
 		case n.last > began:
-			objects[req] = notes{max(n.first, began), n.last}
+			objects[req] = notes{max(n.first, began), n.last, n.from}
 		default:
 			if delete(objects, req); len(objects) == 0 {
 				delete(c.notified, source)
 			}
 		}
 	}
+	return planned
 }
 
 // oldest is Walks.Oldest for one controller.

@@ -2,6 +2,7 @@ package kit
 
 import (
 	"testing"
+	"time"
 
 	"k8s.io/client-go/util/workqueue"
 )
@@ -33,10 +34,11 @@ func TestOldest(t *testing.T) {
 		{"Nothing was notified.", func() {}, ""},
 		{"A notification has no answer yet.", func() { begin("early"); notify("first", "a", "mine") }, "first"},
 		{"Those of other sources do not count.", func() { notify("other", "b", "theirs") }, "first"},
-		{"A walk that began before does not answer.", func() { c.answered("a", at["early"]) }, "first"},
-		{"A later notification needs a later walk.", func() { begin("walk"); notify("second", "a", "mine"); c.answered("a", at["walk"]) }, "second"},
-		{"A walk over another object does not answer.", func() { begin("last"); c.answered("b", at["last"]) }, "second"},
-		{"All are answered.", func() { c.answered("a", at["last"]) }, ""},
+		{"A walk that began before does not answer.", func() { c.answered("a", at["early"], time.Now()) }, "first"},
+		{"A later notification needs a later walk.", func() { begin("walk"); notify("second", "a", "mine"); c.answered("a", at["walk"], time.Now()) }, "second"},
+		{"A walk over another object does not answer.", func() { begin("last"); c.answered("b", at["last"], time.Now()) }, "second"},
+		{"A walk that begins before the planned time does not answer.", func() { c.answered("a", at["last"], time.Now().Add(-time.Minute)) }, "second"},
+		{"All are answered.", func() { c.answered("a", at["last"], time.Now()) }, ""},
 	}
 	for _, s := range steps {
 		s.do()

@@ -22,8 +22,9 @@ type flight struct {
 	interrupted context.Context //nolint:containedctx // It is a signal.
 	interrupt   context.CancelFunc
 	parked      parked
-	// began is the moment at which it began. unfinished is true if it has come to no result.
+	// began is the moment at which it began, and at the time. unfinished is true if it has come to no result.
 	began      int64
+	at         time.Time
 	unfinished bool
 }
 
