@@ -33,12 +33,15 @@ func LimitAnswer(ctx context.Context, body io.ReadCloser, most int64) io.ReadClo
 
 // limitAnswer is LimitAnswer with a function that is called when the body is closed, with the bytes that were read.
 func limitAnswer(ctx context.Context, body io.ReadCloser, most int64, end func(bytes int64)) *limited {
+	ctx, cancel := context.WithCancel(ctx)
 	l := &limited{ReadCloser: body, ctx: ctx, most: most, left: most}
 	l.held = quota.Of(ctx).Holder(func() {
 		l.aborted.Store(true)
+		cancel()         // It does not wait for more room.
 		_ = body.Close() // Read then returns an error.
 	})
 	l.end = sync.OnceFunc(func() {
+		cancel()
 		l.held.Release()
 		end(l.most - l.left)
 	})

@@ -118,6 +118,40 @@ func TestLimitAnswerSlow(t *testing.T) {
 	})
 }
 
+// TestLimitAnswerWaiting has two answers of a tenant wait for each other. Both end while another tenant waits for room.
+func TestLimitAnswerWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &quota.Quotas{}
+		read := func(ctx context.Context, tenant string) error {
+			body := provider.LimitAnswer(quota.With(ctx, shared.Tenant(tenant)), io.NopCloser(bytes.NewReader(make([]byte, provider.MaxListing))), provider.MaxListing)
+			var err error
+			for n := 0; n < provider.MaxListing && err == nil; n += 32 << 10 { // Both grow at the same time.
+				_, err = io.CopyN(io.Discard, body, 32<<10)
+				time.Sleep(time.Millisecond)
+			}
+			return errors.Join(err, body.Close())
+		}
+		done := make(chan error, 2)
+		for range 2 {
+			go func() { done <- read(t.Context(), "slow") }()
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if n := shared.Tenant("slow").Used(); n <= quota.Own {
+			t.Fatalf("the answers have %d bytes, and do not wait for each other", n)
+		}
+		start := time.Now()
+		if err := read(t.Context(), "shop"); err != nil || time.Since(start) > 3*time.Second {
+			t.Errorf("the other tenant: %v after %s", err, time.Since(start))
+		}
+		for range 2 {
+			if err := <-done; !errors.Is(err, provider.ErrNoRoom) {
+				t.Errorf("a slow answer: %v", err)
+			}
+		}
+	})
+}
+
 // TestLimitAnswerSpends reads answers. Their bytes count for the tenant's rate limit, also if they fail.
 func TestLimitAnswerSpends(t *testing.T) {
 	t.Parallel()

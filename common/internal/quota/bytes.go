@@ -130,7 +130,7 @@ func (q *Quotas) fitsLocked(t *Tenant, n, most int64, first bool) bool {
 	if q.bytes.beyond != nil && q.bytes.beyond != t || t.used+n > Own+most {
 		return false
 	}
-	return first || !slices.ContainsFunc(q.bytes.waiting, func(w *waiter) bool { return w.held.tenant != t })
+	return first || q.firstLocked(t, len(q.bytes.waiting))
 }
 
 // withinLocked reports whether a tenant with n more bytes is within its limits.
@@ -172,7 +172,7 @@ func (q *Quotas) addLocked(t *Tenant, n int64) {
 func (q *Quotas) grantLocked() {
 	for i := 0; i < len(q.bytes.waiting); i++ {
 		w := q.bytes.waiting[i]
-		if !q.fitsLocked(w.held.tenant, w.n, w.most, !slices.ContainsFunc(q.bytes.waiting[:i], func(o *waiter) bool { return o.held.tenant != w.held.tenant })) {
+		if !q.fitsLocked(w.held.tenant, w.n, w.most, q.firstLocked(w.held.tenant, i)) {
 			continue
 		}
 		q.bytes.waiting = slices.Delete(q.bytes.waiting, i, i+1)
@@ -182,19 +182,24 @@ func (q *Quotas) grantLocked() {
 	}
 }
 
+// firstLocked reports whether no other tenant waits before a position.
+func (q *Quotas) firstLocked(t *Tenant, position int) bool {
+	return !slices.ContainsFunc(q.bytes.waiting[:position], func(w *waiter) bool { return w.held.tenant != t })
+}
+
 // join takes n more bytes for h, or returns the waiter for them. Tenants whose answers were ended for others come last.
 func (q *Quotas) join(h *Held, n, most int64) *waiter {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.fitsLocked(h.tenant, n, most, false) {
-		q.holdLocked(h, n)
-		return nil
-	}
-	w := &waiter{h, n, most, time.Now(), make(chan struct{})}
 	i := len(q.bytes.waiting)
 	for i > 0 && q.bytes.waiting[i-1].held.tenant.endedAt.After(h.tenant.endedAt) {
 		i--
 	}
+	if q.fitsLocked(h.tenant, n, most, q.firstLocked(h.tenant, i)) {
+		q.holdLocked(h, n)
+		return nil
+	}
+	w := &waiter{h, n, most, time.Now(), make(chan struct{})}
 	q.bytes.waiting = slices.Insert(q.bytes.waiting, i, w)
 	if len(q.bytes.waiting) == 1 {
 		q.bytes.timer = time.AfterFunc(maxWait, q.endSlow)
@@ -216,7 +221,7 @@ func (q *Quotas) giveUp(w *waiter, err error) error {
 }
 
 // endSlow ends answers that arrive slowly, the largest first, of the tenant that uses the most of them, until it is within its share, if
-// another tenant has waited for long.
+// a tenant that uses less has waited for long.
 func (q *Quotas) endSlow() {
 	q.mu.Lock()
 	p, now := &q.bytes, time.Now()
@@ -225,7 +230,7 @@ func (q *Quotas) endSlow() {
 	}
 	var slow []*Held
 	for h := range p.arriving {
-		waited := slices.ContainsFunc(p.waiting, func(w *waiter) bool { return w.held.tenant != h.tenant && now.Sub(w.since) >= maxWait })
+		waited := slices.ContainsFunc(p.waiting, func(w *waiter) bool { return w.held.tenant.used < h.tenant.used && now.Sub(w.since) >= maxWait })
 		if waited && now.Sub(h.since) >= maxWait/4 {
 			slow = append(slow, h)
 		}
