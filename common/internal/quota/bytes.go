@@ -47,6 +47,8 @@ type Held struct {
 	// since is when the bytes began to arrive, and abort ends that; nil for those that are read otherwise.
 	since time.Time
 	abort func()
+	// released is true once nothing is held any longer.
+	released bool
 }
 
 // Holder returns a Held without bytes. abort is called while others wait for bytes that arrive slowly, perhaps while they are read. It may be
@@ -97,8 +99,17 @@ func (h *Held) Keep(n int64) {
 	q.holdLocked(h, min(0, n-h.n))
 }
 
-// Release gives back all bytes. A second call does nothing.
-func (h *Held) Release() { h.Keep(0) }
+// Release gives back all bytes, also those that a Grow under way takes later. A second call does nothing.
+func (h *Held) Release() {
+	if h.tenant == nil {
+		return
+	}
+	q := h.tenant.all
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	h.released = true
+	q.holdLocked(h, -h.n)
+}
 
 // Add counts n bytes that are already in memory, whether they fit or not. A negative n releases bytes.
 func (t *Tenant) Add(n int64) {
@@ -141,6 +152,9 @@ func (q *Quotas) withinLocked(t *Tenant, n int64) bool {
 }
 
 func (q *Quotas) holdLocked(h *Held, n int64) {
+	if h.released {
+		n = -h.n
+	}
 	h.n += n
 	if h.abort != nil {
 		if q.bytes.arriving == nil {

@@ -108,6 +108,24 @@ func TestCall(t *testing.T) {
 	})
 }
 
+// TestReleaseWaiting releases bytes while more of them are waited for. None count in the end.
+func TestReleaseWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var q quota.Quotas
+		shop := q.Tenant("shop")
+		shop.Add(quota.Own + most)
+		h := shop.Holder(nil)
+		go func() { _ = h.Grow(t.Context(), most, most) }()
+		synctest.Wait()
+		h.Release()
+		shop.Add(-quota.Own - most)
+		if synctest.Wait(); q.Used() != 0 {
+			t.Errorf("%d bytes are never released", q.Used())
+		}
+	})
+}
+
 // TestWork has one tenant ask for heavy work again and again. Another one waits for one piece of work only.
 func TestWork(t *testing.T) {
 	t.Parallel()
