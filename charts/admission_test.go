@@ -57,12 +57,7 @@ func admissionPolicies(t *testing.T) {
 	policies(t)
 	// The API server needs some time before it uses a policy.
 	crd := crdNamed(t, "passwords.generator.direct-secrets.io")
-	controlplane.Eventually(t, func() string {
-		if admin.Delete(background, crd, client.DryRunAll) == nil {
-			return "the policy for CRDs is not in force"
-		}
-		return ""
-	})
+	inForce(t, "the deletion of a CRD", "direct-secrets.io/allow-delete", func() error { return admin.Delete(background, crd, client.DryRunAll) })
 	for _, kind := range []string{"ExternalSecret", "PushSecret"} { // The API server needs some time before it serves a CRD.
 		controlplane.Eventually(t, func() string {
 			if err := admin.Create(background, object(t, "policies", "{apiVersion: direct-secrets.io/v1alpha1, kind: %s, metadata: {name: x}}", kind), client.DryRunAll); meta.IsNoMatchError(err) || kerrors.IsNotFound(err) {
@@ -96,6 +91,17 @@ func refused(t *testing.T, reason string, err error, want string) {
 	case want != "" && !strings.Contains(err.Error(), want):
 		t.Errorf("%s: the message is %q, want one that contains %q", reason, err, want)
 	}
+}
+
+// inForce waits until a request is rejected with a message: the API server uses each policy some time after it was created.
+func inForce(t *testing.T, reason, want string, request func() error) {
+	t.Helper()
+	controlplane.Eventually(t, func() string {
+		if err := request(); err == nil || !strings.Contains(err.Error(), want) {
+			return fmt.Sprintf("%s: the error is %v, want %q", reason, err, want)
+		}
+		return ""
+	})
 }
 
 func crdsAreProtected(t *testing.T) {
@@ -147,6 +153,9 @@ func clusterKindsAreChosen(t *testing.T) {
 		"a generator to push":                 {object: ps("{storeRefs: [{kind: VaultKV, name: a}], selector: {generatorRef: {kind: ClusterPassword, name: a}}}")},
 		"a store of the namespace to push to": {object: ps("{storeRefs: [{kind: VaultKV, name: a}], selector: {secret: {name: a}}}"), free: true},
 	}
+	inForce(t, "an object of a cluster store", denial, func() error {
+		return admin.Create(background, object(t, "policies", "%s", cases["the store of the object"].object), client.DryRunAll)
+	})
 	for what, tc := range cases {
 		refused(t, what+", in an allowed namespace", admin.Create(background, object(t, allowed, "%s", tc.object), client.DryRunAll), "")
 		for in, why := range denied {
@@ -173,12 +182,7 @@ func clusterKindsAreChosen(t *testing.T) {
 			return admin.Patch(background, o.DeepCopy(), merge(`{"spec":{"refreshInterval":"5m"}}`), client.DryRunAll)
 		},
 	} {
-		controlplane.Eventually(t, func() string {
-			if err := request(); err == nil || !strings.Contains(err.Error(), denial) {
-				return fmt.Sprintf("%s: the error is %v, want %q", what, err, denial)
-			}
-			return ""
-		})
+		inForce(t, what, denial, request)
 	}
 	refused(t, "its metadata", admin.Patch(background, o, merge(`{"metadata":{"finalizers":["a.example.com/b"]}}`)), "")
 	refused(t, "its status", admin.Status().Patch(background, o, merge(`{"status":{"observedGeneration":1}}`)), "")
@@ -194,7 +198,9 @@ func statusIsProtected(t *testing.T) {
 	must(t, admin.Create(background, o))
 	merge := func(raw string) client.Patch { return client.RawPatch("application/merge-patch+json", []byte(raw)) }
 	const entries = `{"status":{"stores":[{"apiVersion":"aws.direct-secrets.io/v1alpha1","kind":"AWSSecretsManager","name":"a","entries":[{"remoteKey":"%s"}]}]}}`
-	refused(t, "a user records a remote secret", user.Status().Patch(background, o, merge(fmt.Sprintf(entries, "forged"))), denial)
+	inForce(t, "a user records a remote secret", denial, func() error {
+		return user.Status().Patch(background, o.DeepCopy(), merge(fmt.Sprintf(entries, "forged")), client.DryRunAll)
+	})
 	refused(t, "a user changes another field", user.Status().Patch(background, o, merge(`{"status":{"observedGeneration":7}}`)), "")
 	refused(t, "a module records one", module.Status().Patch(background, o, merge(fmt.Sprintf(entries, "real"))), "")
 	refused(t, "a user changes it", user.Status().Patch(background, o, merge(fmt.Sprintf(entries, "forged"))), denial)
@@ -212,7 +218,7 @@ func partsAreProtected(t *testing.T) {
 	}
 	plain := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "plain"}}
 	refused(t, "a user creates a Secret", user.Create(background, plain), "")
-	refused(t, "a user creates a part", user.Create(background, part("forged")), denial)
+	inForce(t, "a user creates a part", denial, func() error { return user.Create(background, part("forged"), client.DryRunAll) })
 	unlabelled := part("unlabelled")
 	unlabelled.Labels, unlabelled.Type = nil, "direct-secrets.io/part"
 	refused(t, "a user creates a Secret with only the type of a part", user.Create(background, unlabelled), denial)
@@ -273,7 +279,9 @@ func tokensAreRefused(t *testing.T) {
 	}
 
 	const denial = "write no Secrets of the types from which Kubernetes takes tokens"
-	refused(t, "a token of a ServiceAccount", module.Create(background, token("a", corev1.SecretTypeServiceAccountToken)), denial)
+	inForce(t, "a token of a ServiceAccount", denial, func() error {
+		return module.Create(background, token("a", corev1.SecretTypeServiceAccountToken), client.DryRunAll)
+	})
 	refused(t, "a bootstrap token of nodes", module.Create(background, token("b", "bootstrap.kubernetes.io/token")), denial)
 	merge := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"kubernetes.io/service-account.name":"other"}}}`))
 	refused(t, "an existing token of another ServiceAccount", module.Patch(background, minted, merge), denial)

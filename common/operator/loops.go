@@ -29,6 +29,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/proof"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -91,13 +92,14 @@ func (o *Operator) shared(ctx context.Context, mgr *readiness) (*shared, error) 
 		readiness: mgr, live: live, watches: watch.New(meta), board: board, duties: duties,
 		bus: &refresh.Bus{},
 	}
-	s.walks = kit.NewWalks(kit.Limits{Slots: o.flags.Concurrency})
+	quotas := &quota.Quotas{Slots: o.flags.Concurrency}
+	s.walks = kit.NewWalks(quotas, kit.InFlight)
 	s.walks.Stopping = func() bool { return ctx.Err() != nil }
 	if err := mgr.Add(s.walks); err != nil {
 		return nil, errors.Wrap(err, "cannot add the walks")
 	}
 	s.pool = dispatch.NewPool(live, s.watches, o.flags.rules(), dispatch.Options{
-		CallTimeout: o.flags.ProviderTimeout, Busy: dispatch.NewBusy(s.walks.Load, o.flags.Concurrency),
+		CallTimeout: o.flags.ProviderTimeout, Quotas: quotas, Busy: dispatch.NewBusy(s.walks.Load, o.flags.Concurrency),
 	}, s.credentialChanged)
 	return s, nil
 }

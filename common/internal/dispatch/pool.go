@@ -50,10 +50,7 @@ type retirer interface{ Retire() }
 // NewPool returns an empty pool. It calls changed when a credential of a store has changed, after it has dropped the
 // connection.
 func NewPool(c client.Client, w *watch.Watches, r credentials.Rules, o Options, changed func(k provider.Kind, s types.NamespacedName, credentialsNamespace string)) *Pool {
-	o.Quotas = &quota.Quotas{}
-	if o.Busy == nil {
-		o.Busy = &Busy{}
-	}
+	o = o.withDefaults()
 	return &Pool{Objects: room.NewReader(c, o.Quotas), client: c, watches: w, rules: r, opts: o, changed: changed, open: map[types.UID]map[string]*connection{}}
 }
 

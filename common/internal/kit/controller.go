@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/go-logr/logr"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -19,15 +21,14 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/recovery"
 )
 
-// A Controller runs the walks over one kind of objects, which a T identifies. At most one walk at a time is over the
-// same object.
+// A Controller runs the walks over one kind of objects, which a T identifies.
 type Controller[T comparable] struct {
 	walks *Walks
 	walk  func(ctx context.Context, req T) (reconcile.Result, error)
 	queue *queue.Queue[T]
 
-	mu   sync.Mutex
-	busy map[T]*flight
+	mu      sync.Mutex
+	flights map[T]*flight
 	// notified are the objects of Notify over which no later walk has come to a result, by source.
 	notified map[any]map[T]notes
 }
@@ -35,7 +36,12 @@ type Controller[T comparable] struct {
 // NewController returns a Controller whose walks are bounded by walks.
 func NewController[T comparable](walks *Walks, walk func(ctx context.Context, req T) (reconcile.Result, error)) *Controller[T] {
 	walks.made.Add(1)
-	return &Controller[T]{walks: walks, walk: walk, busy: map[T]*flight{}, notified: map[any]map[T]notes{}}
+	return &Controller[T]{walks: walks, walk: walk, flights: map[T]*flight{}, notified: map[any]map[T]notes{}}
+}
+
+// Options returns the options with which controller-runtime runs the Controller.
+func (c *Controller[T]) Options(l workqueue.TypedRateLimiter[T], log func(*T) logr.Logger) controller.TypedOptions[T] {
+	return controller.TypedOptions[T]{Reconciler: c, NewQueue: c.NewQueue, RateLimiter: l, LogConstructor: log}
 }
 
 // NewQueue creates the queue. It has the signature of an option of controller-runtime.
@@ -47,12 +53,15 @@ func (c *Controller[T]) NewQueue(name string, l workqueue.TypedRateLimiter[T]) w
 	return patient[T]{c.queue}
 }
 
-// patient is the queue that controller-runtime uses. To controller-runtime, each walk succeeds at once, so it ends the back-off
-// of the object. Only the end of the walk does that.
+// patient is the queue that controller-runtime uses. To controller-runtime, each walk succeeds at once. Only its end makes an end of the
+// object's back-off, and of the time in which no other worker may have the object.
 type patient[T comparable] struct{ *queue.Queue[T] }
 
 // Forget implements workqueue.TypedRateLimitingInterface.
 func (patient[T]) Forget(T) {}
+
+// Done implements workqueue.TypedInterface.
+func (patient[T]) Done(T) {}
 
 // Enqueue adds an object to the queue.
 func (c *Controller[T]) Enqueue(req T, priority int) { c.EnqueueAfter(req, priority, 0) }
@@ -72,73 +81,43 @@ func (c *Controller[T]) Crowded(req T, tenant string) bool {
 func (c *Controller[T]) Interrupt(req T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f := c.busy[req]; f != nil {
+	if f := c.flights[req]; f != nil {
 		f.interrupt()
 	}
 }
 
-// Reconcile begins a walk, and does not wait for its end. An object with a walk in flight is queued again at the end
-// of that walk.
+// Reconcile begins a walk, and does not wait for its end.
 func (c *Controller[T]) Reconcile(ctx context.Context, req T) (reconcile.Result, error) {
 	priority := c.queue.Priority(req)
-	f := c.begin(ctx, req, priority)
-	if f == nil {
-		return reconcile.Result{}, nil
-	}
-	if !c.walks.enter(ctx, priority) {
-		c.end(req)
+	if c.walks.places.Acquire(ctx, 1) != nil {
 		return reconcile.Result{}, nil // The operator stops.
 	}
+	f := c.begin(ctx, req, priority)
 	c.queue.Begun(req)
 	go func() {
-		res, err := c.do(f, req)
-		c.walks.release(f)
-		c.walks.shares.end(f.parked.objectID)
-		again := c.end(req)
-		if err == nil && !f.unfinished && f.ctx.Err() == nil && !queue.IsSoon(res) {
-			if planned := c.answered(req, f.began, f.at); !planned.IsZero() {
-				c.EnqueueAfter(req, queue.High, max(0, time.Until(planned)))
-			}
+		defer c.walks.places.Release(1)
+		defer c.queue.Done(req)
+		res, err := c.end(ctx, req, f)
+		if res.Priority != nil {
+			priority = *res.Priority
 		}
-		c.requeue(f.ctx, req, priority, res, err)
-		if again != nil {
-			c.Enqueue(req, *again)
+		again := priorityqueue.AddOpts{Priority: &priority, RateLimited: err != nil}
+		if err != nil {
+			log.FromContext(ctx).Error(err, "Reconciler error")
+		} else {
+			c.queue.Forget(req)
+			again.After = res.RequeueAfter
+		}
+		if err != nil || again.After > 0 {
+			c.queue.AddWithOpts(again, req)
 		}
 	}()
 	return reconcile.Result{}, nil
 }
 
-// Walk is Reconcile for a caller that waits for the result, and has no queue.
+// Walk makes a walk over an object that is in no queue.
 func (c *Controller[T]) Walk(ctx context.Context, req T) (reconcile.Result, error) {
-	f := c.begin(ctx, req, queue.High)
-	if f == nil {
-		return reconcile.Result{}, nil
-	}
-	defer c.end(req)
-	if !c.walks.enter(ctx, queue.High) {
-		return reconcile.Result{}, nil
-	}
-	defer func() { c.walks.release(f) }()
-	return c.do(f, req)
-}
-
-// begin registers a walk; nil if the object has one already.
-func (c *Controller[T]) begin(ctx context.Context, req T, priority int) *flight {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if f := c.busy[req]; f != nil {
-		if f.again == nil || *f.again < priority {
-			f.again = &priority
-		}
-		return nil
-	}
-	f := &flight{walks: c.walks, priority: priority, slot: true}
-	f.parked = parked{objectID: objectID[T]{c, req}, priority: priority, queue: func() { c.Enqueue(req, priority) }}
-	f.interrupted, f.interrupt = context.WithCancel(context.Background())
-	f.ctx = context.WithValue(ctx, flightKey{}, f)
-	f.began, f.at = c.walks.Moment(), time.Now()
-	c.busy[req] = f
-	return f
+	return c.end(ctx, req, c.begin(ctx, req, queue.High))
 }
 
 // objectID identifies an object among those of all controllers.
@@ -147,51 +126,52 @@ type objectID[T comparable] struct {
 	req T
 }
 
-// end removes a walk, and returns the priority with which its object is queued again; nil if it is not.
-func (c *Controller[T]) end(req T) (again *int) {
+// begin registers a walk, and waits for a slot.
+func (c *Controller[T]) begin(ctx context.Context, req T, priority int) *flight {
+	f := &flight{walks: c.walks, parked: parked{objectID[T]{c, req}, priority, func() { c.Enqueue(req, priority) }}}
+	f.interrupted, f.interrupt = context.WithCancel(context.Background())
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	f := c.busy[req]
-	delete(c.busy, req)
-	f.interrupt()
-	return f.again
+	c.flights[req] = f
+	c.mu.Unlock()
+	f.takeSlot(ctx, "")
+	f.began, f.at = c.walks.Moment(), time.Now()
+	return f
 }
 
-// do walks, and hides errors that are none.
-func (c *Controller[T]) do(f *flight, req T) (res reconcile.Result, err error) {
+// end makes a walk that has begun. It hides errors that are none.
+func (c *Controller[T]) end(ctx context.Context, req T, f *flight) (reconcile.Result, error) {
 	defer func() {
-		switch {
-		case f.ctx.Err() != nil: // The operator stops. An error that this causes is not reported.
-			res, err = reconcile.Result{}, nil
-		case errors.Is(err, ErrParked):
-			f.unfinished = true
-			res, err = reconcile.Result{}, nil
-		case errors.Is(err, ErrInterrupted):
-			res, err = queue.Soon(), nil
+		c.mu.Lock()
+		delete(c.flights, req)
+		c.mu.Unlock()
+		f.interrupt()
+		if f.endSlot != nil {
+			f.endSlot()
+		}
+		if !f.waits {
+			c.walks.shares.end(f.parked.object)
 		}
 	}()
-	defer recovery.ToError(f.ctx, &err)
-	if f.ctx.Err() != nil {
-		return reconcile.Result{}, nil
+	res, err := c.recovered(context.WithValue(ctx, flightKey{}, f), req)
+	switch {
+	case ctx.Err() != nil, errors.Is(err, ErrParked):
+		return reconcile.Result{}, nil // The operator stops, and no error that this causes is reported, or the object waits.
+	case errors.Is(err, ErrInterrupted):
+		return queue.Soon(), nil
+	case err == nil && !queue.IsSoon(res):
+		if planned := c.answered(req, f.began, f.at); !planned.IsZero() {
+			c.EnqueueAfter(req, queue.High, max(0, time.Until(planned)))
+		}
 	}
-	return c.walk(f.ctx, req)
+	return res, err
 }
 
-// requeue does with a result what controller-runtime does.
-func (c *Controller[T]) requeue(ctx context.Context, req T, priority int, res reconcile.Result, err error) {
-	if res.Priority != nil {
-		priority = *res.Priority
+func (c *Controller[T]) recovered(ctx context.Context, req T) (res reconcile.Result, err error) {
+	defer recovery.ToError(ctx, &err)
+	if ctx.Err() != nil {
+		return reconcile.Result{}, nil
 	}
-	switch {
-	case err != nil:
-		log.FromContext(ctx).Error(err, "Reconciler error")
-		c.queue.AddWithOpts(priorityqueue.AddOpts{RateLimited: true, Priority: &priority}, req)
-	case res.RequeueAfter > 0:
-		c.queue.Forget(req)
-		c.queue.AddWithOpts(priorityqueue.AddOpts{After: res.RequeueAfter, Priority: &priority}, req)
-	default:
-		c.queue.Forget(req)
-	}
+	return c.walk(ctx, req)
 }
 
 // Changes returns a handler that queues changed objects, and ends the walks that wait for a store over such an object.

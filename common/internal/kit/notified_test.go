@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 )
 
 // TestOldest notifies objects, and lets walks over them begin and end.
 func TestOldest(t *testing.T) {
-	w := NewWalks(Limits{})
+	w := NewWalks(&quota.Quotas{}, InFlight)
 	c := NewController[string](w, nil)
 	if w.Started() {
 		t.Error("a controller counts as started before it has a queue")

@@ -17,174 +17,126 @@ type Place struct {
 	Tenant string
 }
 
-// storeShare and tenantShare identify the shares of a place.
-type storeShare struct {
-	store       types.UID
-	credentials string
-}
-
-type tenantShare string
-
-// shares bound how many walks are at one store, and at the stores that one namespace uses.
+// shares bound how many walks are at one store, and at the stores that one namespace uses. A Place without tenant is what the objects
+// of all namespaces share at a store, and one without store what a tenant has.
 type shares struct {
 	store, tenant int
 
-	mu   sync.Mutex
-	open map[any]*share
-	// promised is what an object was queued for, until it enters, is parked again, or ends its walk.
-	promised map[any]any
-}
-
-// share is what the walks at one store or of one tenant take, and those that wait for a place.
-type share struct {
-	busy, promised int
-	parked         []parked
+	mu sync.Mutex
+	// used counts the walks, and held are the places of an object: those that its walk has taken, and one for which it was queued.
+	used map[Place]int
+	held map[any][]Place
+	// waiting are the parked objects for each full share, in order, and parked is where one is.
+	waiting map[Place][]parked
+	parked  map[any]Place
 }
 
 type parked struct {
-	// objectID identifies the object.
-	objectID any
+	// object identifies the object among those of all controllers.
+	object   any
 	priority int
 	queue    func()
-	// share is the one at which the object is parked.
-	share any
 }
 
-// enter takes a place at all of places, or parks the walk at the first that has none.
-func (s *shares) enter(places []Place, p parked) bool {
+func newShares(inFlight int) *shares {
+	return &shares{
+		store: max(1, inFlight/8), tenant: max(1, inFlight/4),
+		used: map[Place]int{}, held: map[any][]Place{}, waiting: map[Place][]parked{}, parked: map[any]Place{},
+	}
+}
+
+// enter takes a place at all of places, or parks the object at the first that has none.
+func (s *shares) enter(o parked, places []Place) bool {
 	s.mu.Lock()
-	was, needs := s.takePromiseLocked(p.objectID), sharesOf(places)
-	for _, share := range needs {
-		if sh := s.open[share]; sh != nil {
-			sh.parked = slices.DeleteFunc(sh.parked, func(o parked) bool { return o.objectID == p.objectID })
+	defer s.mu.Unlock()
+	s.unparkLocked(o.object)
+	for _, p := range sharesOf(places) {
+		most := s.store
+		if p.Store == "" {
+			most = s.tenant
+		}
+		switch {
+		case slices.Contains(s.held[o.object], p):
+		case s.used[p] < most:
+			s.used[p]++
+			s.held[o.object] = append(s.held[o.object], p)
+		default:
+			i, _ := slices.BinarySearchFunc(s.waiting[p], o.priority, func(w parked, priority int) int {
+				if w.priority >= priority {
+					return -1
+				}
+				return 1
+			})
+			s.waiting[p] = slices.Insert(s.waiting[p], i, o)
+			s.parked[o.object] = p
+			s.releaseLocked(o.object, false)
+			return false
 		}
 	}
-	for _, share := range needs {
-		sh := s.open[share]
-		if sh == nil || s.fits(share) {
-			continue
-		}
-		p.share = share
-		sh.parked = insert(sh.parked, p, func(p parked) int { return p.priority })
-		next := s.nextLocked(was)
-		s.mu.Unlock()
-		call(next)
-		return false
-	}
-	for _, key := range needs {
-		if s.open[key] == nil {
-			s.open[key] = &share{}
-		}
-		s.open[key].busy++
-	}
-	next := s.nextLocked(was)
-	s.mu.Unlock()
-	call(next)
 	return true
 }
 
-// takePromiseLocked ends the promise to an object, and returns its share; nil for none.
-func (s *shares) takePromiseLocked(objectID any) any {
-	was, ok := s.promised[objectID]
-	if ok {
-		delete(s.promised, objectID)
-		s.open[was].promised--
-	}
-	return was
+// release gives back the places of an object: all, or those at stores. Each goes to the next parked object, which is queued.
+func (s *shares) release(object any, onlyStores bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.releaseLocked(object, onlyStores)
 }
 
-// fits reports whether a share has room for one more walk.
-func (s *shares) fits(key any) bool {
-	limit := s.store
-	if _, ok := key.(tenantShare); ok {
-		limit = s.tenant
+func (s *shares) releaseLocked(object any, onlyStores bool) {
+	held := s.held[object]
+	delete(s.held, object)
+	for _, p := range held {
+		if onlyStores && p.Store == "" {
+			s.held[object] = append(s.held[object], p)
+			continue
+		}
+		if len(s.waiting[p]) > 0 {
+			next := s.waiting[p][0]
+			s.unparkLocked(next.object)
+			s.held[next.object] = append(s.held[next.object], p)
+			next.queue()
+		} else if s.used[p]--; s.used[p] == 0 {
+			delete(s.used, p)
+		}
 	}
-	return s.open[key].busy+s.open[key].promised < limit
+}
+
+// end ends what an object has and waits for, because its walk has ended otherwise.
+func (s *shares) end(object any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unparkLocked(object)
+	s.releaseLocked(object, false)
+}
+
+func (s *shares) unparkLocked(object any) {
+	p, ok := s.parked[object]
+	if !ok {
+		return
+	}
+	delete(s.parked, object)
+	s.waiting[p] = slices.DeleteFunc(s.waiting[p], func(o parked) bool { return o.object == object })
+	if len(s.waiting[p]) == 0 {
+		delete(s.waiting, p)
+	}
 }
 
 // crowded reports whether an object is parked at the share of its own tenant.
-func (s *shares) crowded(objectID any, tenant string) bool {
+func (s *shares) crowded(object any, tenant string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sh := s.open[tenantShare(tenant)]
-	return sh != nil && slices.ContainsFunc(sh.parked, func(p parked) bool { return p.objectID == objectID })
-}
-
-// split separates what a walk takes of stores from what it takes of its tenant.
-func split(needs []any) (stores, rest []any) {
-	for _, n := range needs {
-		if _, ok := n.(storeShare); ok {
-			stores = append(stores, n)
-		} else {
-			rest = append(rest, n)
-		}
-	}
-	return stores, rest
-}
-
-// release frees what a walk has taken, and queues the parked objects for which there is room.
-func (s *shares) release(needs []any) {
-	var next []func()
-	s.mu.Lock()
-	for _, share := range needs {
-		s.open[share].busy--
-		next = append(next, s.nextLocked(share)...)
-	}
-	s.mu.Unlock()
-	call(next)
-}
-
-// end queues other parked objects if the walk over an object that was queued for a place has not taken it, for example because
-// the object was deleted.
-func (s *shares) end(objectID any) {
-	s.mu.Lock()
-	next := s.nextLocked(s.takePromiseLocked(objectID))
-	s.mu.Unlock()
-	call(next)
-}
-
-// nextLocked returns functions that queue the next objects that are parked at a share, as far as there is room for them.
-func (s *shares) nextLocked(key any) (next []func()) {
-	sh := s.open[key]
-	if sh == nil {
-		return nil
-	}
-	for len(sh.parked) > 0 && s.fits(key) {
-		p := sh.parked[0]
-		sh.parked = slices.Delete(sh.parked, 0, 1)
-		if _, other := s.promised[p.objectID]; !other {
-			if s.promised == nil {
-				s.promised = map[any]any{}
-			}
-			s.promised[p.objectID] = key
-			sh.promised++
-		}
-		next = append(next, p.queue)
-	}
-	if sh.busy == 0 && sh.promised == 0 && len(sh.parked) == 0 {
-		delete(s.open, key)
-	}
-	return next
-}
-
-func call(all []func()) {
-	for _, f := range all {
-		f()
-	}
+	return s.parked[object] == Place{Tenant: tenant}
 }
 
 // sharesOf returns the shares of places, of each of which a walk takes one place.
-func sharesOf(places []Place) (all []any) {
-	add := func(share any) {
-		if !slices.Contains(all, share) {
-			all = append(all, share)
-		}
-	}
+func sharesOf(places []Place) (all []Place) {
 	for _, p := range places {
-		if p.Store != "" {
-			add(storeShare{p.Store, p.Credentials})
+		for _, share := range []Place{{Store: p.Store, Credentials: p.Credentials}, {Tenant: p.Tenant}} {
+			if share != (Place{}) && !slices.Contains(all, share) {
+				all = append(all, share)
+			}
 		}
-		add(tenantShare(p.Tenant))
 	}
 	return all
 }

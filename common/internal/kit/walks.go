@@ -1,12 +1,15 @@
 package kit
 
 import (
-	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 )
 
 var (
@@ -16,39 +19,24 @@ var (
 	ErrInterrupted = errors.New("the object has changed while the operator waited for a store")
 )
 
-// Limits of the walks of a process.
-type Limits struct {
-	// Slots is the maximum number of walks that work at the same time. A walk that waits for a store does not count. Of
-	// those that go on after they have waited, one namespace can have a quarter. Default 64.
-	Slots int
-	// InFlight is the maximum number of walks that have begun and not ended. One store can have an eighth of them, the
-	// stores that one namespace uses a quarter. Default 1024.
-	InFlight int
-}
-
-// Walks bound the walks of all controllers of a process.
+// Walks are what the walks of all controllers of a process share.
 type Walks struct {
-	Limits
+	// Quotas have the slots: a walk that works has one, and none while it waits for a store.
+	Quotas *quota.Quotas
 	// Stopping reports whether the operator was told to stop. Otherwise the end of its context means that it has lost the
 	// lead. Default: it was told to.
 	Stopping func() bool
 
-	slots  *slots
-	shares shares
-	// places has an element for each walk in flight.
-	places  chan struct{}
-	running sync.WaitGroup
+	// places are those of the walks in flight.
+	places   *semaphore.Weighted
+	inFlight int64
+	shares   *shares
 	// lost is true once the operator has lost the lead.
 	lost atomic.Bool
-	// working counts the walks that have a slot or wait for one.
-	working atomic.Int64
-
-	// made counts the controllers, and moments the moments.
-	made, moments atomic.Int64
+	// working counts the walks that have a slot or wait for one, made the controllers, and moments the moments.
+	working, made, moments atomic.Int64
 
 	mu sync.Mutex
-	// stopped is true once no walk may begin any longer.
-	stopped bool
 	// started are the controllers that have a queue.
 	started []interface {
 		queued() int
@@ -56,14 +44,15 @@ type Walks struct {
 	}
 }
 
-// NewWalks returns Walks with limits.
-func NewWalks(l Limits) *Walks {
-	l.Slots, l.InFlight = cmp.Or(l.Slots, 64), cmp.Or(l.InFlight, 1024)
+// InFlight is the usual maximum number of walks that have begun and not ended.
+const InFlight = 1024
+
+// NewWalks returns Walks with slots of quotas, and with a maximum number of walks that have begun and not ended. One store can have an
+// eighth of them, and the stores that one namespace uses a quarter.
+func NewWalks(q *quota.Quotas, inFlight int) *Walks {
 	return &Walks{
-		Limits: l, Stopping: func() bool { return true },
-		slots:  newSlots(l.Slots, max(1, l.Slots/4)),
-		shares: shares{store: max(1, l.InFlight/8), tenant: max(1, l.InFlight/4), open: map[any]*share{}},
-		places: make(chan struct{}, l.InFlight),
+		Quotas: q, Stopping: func() bool { return true },
+		places: semaphore.NewWeighted(int64(inFlight)), inFlight: int64(inFlight), shares: newShares(inFlight),
 	}
 }
 
@@ -72,11 +61,7 @@ func NewWalks(l Limits) *Walks {
 func (w *Walks) Start(ctx context.Context) error {
 	<-ctx.Done()
 	w.lost.Store(!w.Stopping())
-	w.mu.Lock()
-	w.stopped = true
-	w.mu.Unlock()
-	w.running.Wait()
-	return nil
+	return w.places.Acquire(context.WithoutCancel(ctx), w.inFlight) // No walk can begin any longer.
 }
 
 // Load returns the number of objects that are due or in work. An object that waits for a store does not count.
@@ -90,40 +75,86 @@ func (w *Walks) Load() int {
 	return n
 }
 
-// enter waits until a walk can begin, with a place and a slot. It returns false if ctx has ended.
-func (w *Walks) enter(ctx context.Context, priority int) bool {
-	select {
-	case w.places <- struct{}{}:
-	case <-ctx.Done():
+// flight is a walk that has begun and not ended.
+type flight struct {
+	walks *Walks
+	// parked is what is parked if a store has no place, and waits is true if it was.
+	parked parked
+	waits  bool
+	// endSlot gives back the slot; nil while the walk has none.
+	endSlot func()
+	// interrupted ends when the object has changed.
+	interrupted context.Context //nolint:containedctx // It is a signal.
+	interrupt   context.CancelFunc
+	// began is the moment at which it began, and at the time.
+	began int64
+	at    time.Time
+}
+
+type flightKey struct{}
+
+// takeSlot waits for a slot, of the part of a tenant unless that is empty. It returns false if the operator stops.
+func (f *flight) takeSlot(ctx context.Context, tenant string) bool {
+	f.walks.working.Add(1)
+	end, err := f.walks.Quotas.Slot(ctx, tenant)
+	if err != nil {
+		f.walks.working.Add(-1)
 		return false
 	}
-	w.working.Add(1)
-	if w.slots.take(ctx, "", priority) {
-		if w.begin() {
-			return true
+	f.endSlot = func() {
+		end()
+		f.endSlot = nil
+		f.walks.working.Add(-1)
+	}
+	return true
+}
+
+// Wait runs f, which waits for the stores at places. Meanwhile the walk of ctx has no slot. It returns ErrParked if a
+// store has no place for the walk, and f did not run; and ErrInterrupted if f has failed after the object had changed,
+// which ends the context of f. Within f, Wait only runs its function.
+func Wait(ctx context.Context, places []Place, f func(ctx context.Context) error) error {
+	w, ok := ctx.Value(flightKey{}).(*flight)
+	if !ok || w.endSlot == nil {
+		return f(ctx)
+	}
+	if w.waits = !w.walks.shares.enter(w.parked, places); w.waits {
+		return ErrParked
+	}
+	defer w.walks.shares.release(w.parked.object, false)
+	waits, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(w.interrupted, cancel)()
+	w.endSlot()
+	err := f(waits)
+	w.walks.shares.release(w.parked.object, true) // The store is free for others while the walk waits for a slot.
+	tenant := ""
+	if len(places) > 0 {
+		tenant = places[0].Tenant
+	}
+	w.takeSlot(ctx, tenant) // If the operator stops, the walk goes on without one, so that it can store what f has made.
+	if err != nil && w.interrupted.Err() != nil {
+		return ErrInterrupted
+	}
+	return err
+}
+
+// Finish returns a context for the requests that store what a walk has made at a provider. They are still made while the
+// operator stops, for up to timeout, but not after it has lost the lead.
+func Finish(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	w, ok := ctx.Value(flightKey{}).(*flight)
+	if !ok {
+		return last, cancel
+	}
+	end := func() {
+		if w.walks.lost.Load() || !w.walks.Stopping() {
+			cancel()
 		}
-		w.slots.give("")
 	}
-	w.working.Add(-1)
-	<-w.places
-	return false
-}
-
-// begin counts a walk that Start joins. It returns false if the operator has stopped.
-func (w *Walks) begin() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.stopped {
-		w.running.Add(1)
+	if ctx.Err() != nil {
+		end() // AfterFunc would not wait for it.
+		return last, cancel
 	}
-	return !w.stopped
-}
-
-func (w *Walks) release(f *flight) {
-	defer w.running.Done()
-	if f.slot {
-		w.working.Add(-1)
-		w.slots.give(f.tenant)
-	}
-	<-w.places
+	undo := context.AfterFunc(ctx, end)
+	return last, func() { undo(); cancel() }
 }

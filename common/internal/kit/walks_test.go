@@ -4,19 +4,21 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 )
 
 var errBoom = errors.New("boom")
@@ -34,36 +36,41 @@ type harness struct {
 	idle map[string]bool
 }
 
-// run runs f in a bubble with a running controller.
-func run(t *testing.T, l Limits, f func(t *testing.T, w *harness)) {
+// run runs f in a bubble with a controller that runs.
+func run(t *testing.T, slots, inFlight int, f func(t *testing.T, w *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &harness{walks: NewWalks(l), hangs: map[string]chan struct{}{}, done: make(chan string, 100), results: map[string]error{}, idle: map[string]bool{}}
+		w := &harness{walks: NewWalks(&quota.Quotas{Slots: slots}, inFlight), hangs: map[string]chan struct{}{}, done: make(chan string, 100), results: map[string]error{}, idle: map[string]bool{}}
 		for _, s := range []string{"a", "b"} {
 			w.hangs[s] = make(chan struct{})
 		}
 		w.Controller = NewController(w.walks, w.walk)
-		q := w.NewQueue("test", workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute))
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() {
-			for {
-				req, shutdown := q.Get()
-				if shutdown {
-					return
-				}
-				if _, err := w.Reconcile(ctx, req); err != nil {
-					t.Errorf("Reconcile(): %v", err)
-				}
-				q.Forget(req) // As controller-runtime does.
-				q.Done(req)
-			}
-		}()
-		defer synctest.Wait()
-		defer func() { _ = w.walks.Start(ctx) }()
-		defer q.ShutDown()
-		defer cancel()
+		stop := start(t, w.Controller)
 		f(t, w)
+		stop()
 	})
+}
+
+// start runs a controller of controller-runtime until stop is called.
+func start(t *testing.T, c *Controller[string]) (stop func()) {
+	t.Helper()
+	o := c.Options(workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute), func(*string) logr.Logger { return logr.Discard() })
+	o.SkipNameValidation, o.EnableWarmup = new(true), new(false)
+	runs, err := controller.NewTypedUnmanaged("test", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- runs.Start(ctx) }()
+	synctest.Wait()
+	return func() {
+		cancel()
+		if err := errors.Join(<-ended, c.walks.Start(ctx)); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+	}
 }
 
 func (w *harness) walk(ctx context.Context, req string) (reconcile.Result, error) {
@@ -115,6 +122,13 @@ func (w *harness) ended() (all []string) {
 	return all
 }
 
+// flying returns the number of walks in flight.
+func (w *harness) flying() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.flights)
+}
+
 func names(store string, n int) (all []string) {
 	for i := range n {
 		all = append(all, fmt.Sprintf("%s/%d", store, i))
@@ -123,7 +137,7 @@ func names(store string, n int) (all []string) {
 }
 
 func TestWaitingWalksHoldNoSlot(t *testing.T) {
-	run(t, Limits{Slots: 1, InFlight: 16}, func(t *testing.T, w *harness) {
+	run(t, 1, 16, func(t *testing.T, w *harness) {
 		w.add(queue.High, "a/0", "b/0", "x/0")
 		if diff := cmp.Diff([]string{"x/0"}, w.ended()); diff != "" {
 			t.Errorf("while two walks wait for stores: -want, +got:\n%s", diff)
@@ -139,13 +153,13 @@ func TestWaitingWalksHoldNoSlot(t *testing.T) {
 }
 
 func TestShares(t *testing.T) {
-	run(t, Limits{Slots: 4, InFlight: 16}, func(t *testing.T, w *harness) { // A store has two places.
+	run(t, 4, 16, func(t *testing.T, w *harness) { // A store has two places.
 		w.add(queue.Low, names("a", 5)...)
 		w.add(queue.High, "a/new", "b/0", "x/0")
 		if diff := cmp.Diff([]string{"x/0"}, w.ended()); diff != "" {
 			t.Errorf("while store a hangs: -want, +got:\n%s", diff)
 		}
-		if got := len(w.walks.places); got != 3 {
+		if got := w.flying(); got != 3 {
 			t.Errorf("%d walks are in flight, want 3: two at store a and one at store b", got)
 		}
 		for range 6 {
@@ -159,7 +173,7 @@ func TestShares(t *testing.T) {
 
 // TestWakeIsPassedOn frees a place while the parked objects that come first no longer need one.
 func TestWakeIsPassedOn(t *testing.T) {
-	run(t, Limits{Slots: 4, InFlight: 8}, func(t *testing.T, w *harness) { // A store has one place.
+	run(t, 4, 8, func(t *testing.T, w *harness) { // A store has one place.
 		w.add(queue.Low, names("a", 4)...)
 		w.idle["a/1"], w.idle["a/2"] = true, true
 		for range 2 {
@@ -168,19 +182,19 @@ func TestWakeIsPassedOn(t *testing.T) {
 		if diff := cmp.Diff([]string{"a/0", "a/3"}, w.ended()); diff != "" {
 			t.Errorf("an object is stuck behind others that need no place any longer: -want, +got:\n%s", diff)
 		}
-		if len(w.walks.shares.open)+len(w.walks.shares.promised) > 0 {
-			t.Errorf("shares are left at the end: %v, %v", w.walks.shares.open, w.walks.shares.promised)
+		if s := w.walks.shares; len(s.used)+len(s.held)+len(s.waiting)+len(s.parked) > 0 {
+			t.Errorf("shares are left at the end: %v, %v, %v, %v", s.used, s.held, s.waiting, s.parked)
 		}
 	})
 }
 
 func TestInterrupt(t *testing.T) {
-	run(t, Limits{}, func(t *testing.T, w *harness) {
+	run(t, 64, 64, func(t *testing.T, w *harness) {
 		w.add(queue.High, "a/0", "a/1")
 		w.Interrupt("a/0")
 		w.Interrupt("a/unknown")
 		synctest.Wait()
-		if got := len(w.walks.places); got != 1 {
+		if got := w.flying(); got != 1 {
 			t.Errorf("%d walks are in flight after one of two was interrupted, want 1", got)
 		}
 		close(w.hangs["a"])
@@ -192,7 +206,7 @@ func TestInterrupt(t *testing.T) {
 }
 
 func TestBusyObjectIsQueuedAgain(t *testing.T) {
-	run(t, Limits{}, func(t *testing.T, w *harness) {
+	run(t, 64, 64, func(t *testing.T, w *harness) {
 		w.add(queue.High, "a/0", "a/0", "a/0")
 		close(w.hangs["a"])
 		if diff := cmp.Diff([]string{"a/0", "a/0"}, w.ended()); diff != "" {
@@ -202,7 +216,7 @@ func TestBusyObjectIsQueuedAgain(t *testing.T) {
 }
 
 func TestErrorsAreRetried(t *testing.T) {
-	run(t, Limits{Slots: 1}, func(t *testing.T, w *harness) {
+	run(t, 1, 64, func(t *testing.T, w *harness) {
 		w.results["x/0"] = errBoom
 		w.add(queue.High, "x/0")
 		time.Sleep(8 * time.Second)
@@ -214,28 +228,21 @@ func TestErrorsAreRetried(t *testing.T) {
 
 func TestStopJoinsWalks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var ended atomic.Bool
-		walks := NewWalks(Limits{})
-		c := NewController(walks, func(ctx context.Context, _ string) (reconcile.Result, error) {
+		ended := false
+		c := NewController(NewWalks(&quota.Quotas{}, InFlight), func(ctx context.Context, _ string) (reconcile.Result, error) {
 			err := Wait(ctx, nil, func(ctx context.Context) error {
 				time.Sleep(time.Second) // A write that has begun ends, whatever ctx.
 				return ctx.Err()
 			})
-			ended.Store(true)
+			ended = true
 			return reconcile.Result{}, err
 		})
-		q := c.NewQueue("test", workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute))
-		ctx, cancel := context.WithCancel(t.Context())
-		if _, err := c.Reconcile(ctx, "a"); err != nil {
-			t.Fatal(err)
-		}
+		stop := start(t, c)
+		c.Enqueue("a", queue.High)
 		synctest.Wait()
-		cancel()
-		if err := walks.Start(ctx); err != nil || !ended.Load() {
-			t.Errorf("Start(): %v, the walk has ended: %t, want true", err, ended.Load())
+		if stop(); !ended {
+			t.Error("the controller has stopped before its walk has ended")
 		}
-		q.ShutDown()
-		synctest.Wait()
 	})
 }
 
@@ -253,7 +260,7 @@ func TestWalkHidesWhatIsNoError(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := NewController(NewWalks(Limits{}), func(context.Context, string) (reconcile.Result, error) { return reconcile.Result{}, tc.walk() })
+			c := NewController(NewWalks(&quota.Quotas{}, InFlight), func(context.Context, string) (reconcile.Result, error) { return reconcile.Result{}, tc.walk() })
 			res, err := c.Walk(t.Context(), "a")
 			if !cmp.Equal(tc.want, err, cmpopts.EquateErrors()) || res.RequeueAfter > 0 != tc.again {
 				t.Errorf("\n%s\nWalk(): %v, %v, want error %v, again %t", tc.reason, res, err, tc.want, tc.again)
@@ -267,7 +274,7 @@ func TestWalkHidesWhatIsNoError(t *testing.T) {
 
 // TestBackOffGrows lets the walks over an object fail.
 func TestBackOffGrows(t *testing.T) {
-	run(t, Limits{}, func(t *testing.T, w *harness) {
+	run(t, 64, 64, func(t *testing.T, w *harness) {
 		w.results["x/1"] = errBoom
 		w.Enqueue("x/1", queue.High)
 		start := time.Now()
@@ -283,16 +290,14 @@ func TestBackOffGrows(t *testing.T) {
 // TestCrowded parks objects at the share of their tenant and at that of a store. Only the first are held back by their own
 // tenant alone.
 func TestCrowded(t *testing.T) {
-	w := NewWalks(Limits{})
-	w.shares.store, w.shares.tenant = 1, 1
-	c := NewController(w, func(context.Context, string) (reconcile.Result, error) { return reconcile.Result{}, nil })
+	s := newShares(1)
 	enter := func(req, store, tenant string) bool {
-		return w.shares.enter([]Place{{Store: types.UID(store), Tenant: tenant}}, parked{objectID: objectID[string]{c, req}, queue: func() {}})
+		return s.enter(parked{object: req}, []Place{{Store: types.UID(store), Tenant: tenant}})
 	}
 	if !enter("first", "a", "shop") || enter("tenant", "b", "shop") || enter("store", "a", "other") {
 		t.Fatal("the shares are not full")
 	}
-	got := map[string]bool{"first": c.Crowded("first", "shop"), "tenant": c.Crowded("tenant", "shop"), "store": c.Crowded("store", "other")}
+	got := map[string]bool{"first": s.crowded("first", "shop"), "tenant": s.crowded("tenant", "shop"), "store": s.crowded("store", "other")}
 	if diff := cmp.Diff(map[string]bool{"first": false, "tenant": true, "store": false}, got); diff != "" {
 		t.Errorf("held back by their own tenant: -want, +got:\n%s", diff)
 	}

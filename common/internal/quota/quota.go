@@ -4,6 +4,7 @@
 package quota
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"sync"
@@ -24,13 +25,19 @@ const (
 	Calls = 128
 )
 
+// Slots is the default of Quotas.Slots.
+const Slots = 64
+
 // Quotas are those of all tenants of a process. The zero value is ready for use.
 type Quotas struct {
+	// Slots limits the walks that work at the same time. Of those that go on after they have waited, a tenant has at most a quarter.
+	Slots int
+
 	mu      sync.Mutex
 	tenants map[string]*Tenant
 	bytes   pool
-	// work has an element while a tenant does heavy work.
-	work chan struct{}
+	// slots and work are those of all tenants. They are made when first used.
+	slots, work *semaphore.Weighted
 }
 
 // Tenant returns a tenant. The caller must call EndUse on it in the end.
@@ -44,10 +51,10 @@ func (q *Quotas) Tenant(name string) *Tenant {
 		if q.tenants == nil {
 			q.tenants = map[string]*Tenant{}
 		}
-		if q.work == nil {
-			q.work = make(chan struct{}, 1)
+		t = &Tenant{
+			all: q, calls: semaphore.NewWeighted(Calls), work: semaphore.NewWeighted(1),
+			slots: semaphore.NewWeighted(int64(max(1, cmp.Or(q.Slots, Slots)/4))),
 		}
-		t = &Tenant{all: q, calls: semaphore.NewWeighted(Calls), work: make(chan struct{}, 1)}
 		q.tenants[name] = t
 	}
 	t.users++
@@ -68,9 +75,8 @@ func (q *Quotas) Used() (n int64) {
 type Tenant struct {
 	all   *Quotas
 	users int
-	calls *semaphore.Weighted
-	// work has an element while the tenant does heavy work, or is the next one of its callers to do so.
-	work chan struct{}
+	// calls, work and slots are those of the tenant. A caller that waits for others has them already.
+	calls, work, slots *semaphore.Weighted
 
 	// used are the bytes that count, and endedAt is when an answer was last ended for others.
 	used    int64
@@ -121,20 +127,52 @@ func (t *Tenant) Work(ctx context.Context) (end func(), err error) {
 	if t == nil {
 		return func() {}, nil
 	}
-	slots := []chan struct{}{t.work, t.all.work}
-	for i, slot := range slots {
-		select {
-		case slot <- struct{}{}:
-		case <-ctx.Done():
-			for _, taken := range slots[:i] {
-				<-taken
+	_, work := t.all.shared()
+	return acquire(ctx, t.work, work)
+}
+
+// Slot waits for a slot for a tenant; an empty one has no part of its own. The caller must call end. The error is that of ctx.
+func (q *Quotas) Slot(ctx context.Context, tenant string) (end func(), err error) {
+	slots, _ := q.shared()
+	if tenant == "" {
+		return acquire(ctx, slots)
+	}
+	t := q.Tenant(tenant)
+	release, err := acquire(ctx, t.slots, slots)
+	if err != nil {
+		t.EndUse()
+		return nil, err
+	}
+	return func() {
+		release()
+		t.EndUse()
+	}, nil
+}
+
+// shared returns what all tenants share.
+func (q *Quotas) shared() (slots, work *semaphore.Weighted) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.slots == nil {
+		q.slots, q.work = semaphore.NewWeighted(int64(cmp.Or(q.Slots, Slots))), semaphore.NewWeighted(1)
+	}
+	return q.slots, q.work
+}
+
+// acquire takes one of each, in order, and waits for it.
+func acquire(ctx context.Context, all ...*semaphore.Weighted) (release func(), err error) {
+	for i, s := range all {
+		if err := s.Acquire(ctx, 1); err != nil {
+			for _, taken := range all[:i] {
+				taken.Release(1)
 			}
-			return nil, ctx.Err()
+			return nil, err
 		}
 	}
 	return func() {
-		<-t.all.work
-		<-t.work
+		for _, s := range all {
+			s.Release(1)
+		}
 	}, nil
 }
 

@@ -162,6 +162,48 @@ func TestWork(t *testing.T) {
 	})
 }
 
+// TestSlots takes slots for two tenants and for none. Those who wait get what their tenant may have.
+func TestSlots(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := quota.Quotas{Slots: 8}
+		ctx, cancel := context.WithCancel(t.Context())
+		ends := map[string][]func(){}
+		take := func(tenant string) {
+			go func() {
+				if end, err := q.Slot(ctx, tenant); err == nil {
+					ends[tenant] = append(ends[tenant], end)
+				}
+			}()
+			synctest.Wait()
+		}
+		end := func(tenant string) {
+			ends[tenant][0]()
+			ends[tenant] = ends[tenant][1:]
+			synctest.Wait()
+		}
+		want := func(reason string, shop, team, none int) {
+			t.Helper()
+			if diff := cmp.Diff([]int{shop, team, none}, []int{len(ends["shop"]), len(ends["team"]), len(ends[""])}); diff != "" {
+				t.Errorf("\n%s\n-want, +got:\n%s", reason, diff)
+			}
+		}
+		for range 4 {
+			take("shop")
+		}
+		take("team")
+		for range 6 {
+			take("")
+		}
+		want("A tenant gets its quarter, others get the rest.", 2, 1, 5)
+		end("team")
+		want("A free slot goes to the first that waits.", 2, 0, 6)
+		end("shop")
+		want("A tenant that has given back a slot gets another one.", 2, 0, 6)
+		cancel()
+	})
+}
+
 // TestRate makes one call after another for five minutes.
 func TestRate(t *testing.T) {
 	t.Parallel()

@@ -38,9 +38,7 @@ type Options = setup.Options
 func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, refs *referrers.Referrers, o Options) error {
 	r := New(mgr.GetCache(), live, pool, refs, o)
 	walks := kit.NewController(o.Walks, r.Reconcile)
-	c, err := controller.New("contribution", mgr, controller.Options{
-		Reconciler: walks, RateLimiter: ratelimiter.NewController(), NewQueue: walks.NewQueue,
-	})
+	c, err := controller.New("contribution", mgr, walks.Options(ratelimiter.NewController(), nil))
 	if err != nil {
 		return errors.Wrap(err, "cannot create the controller")
 	}

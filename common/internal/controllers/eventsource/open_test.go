@@ -6,6 +6,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -15,7 +16,7 @@ import (
 
 // TestOpen receives more messages than may be open while an object has no answer, from a server that gives all the same receipt.
 func TestOpen(t *testing.T) {
-	walks := kit.NewWalks(kit.Limits{})
+	walks := kit.NewWalks(&quota.Quotas{}, kit.InFlight)
 	c := kit.NewController[string](walks, nil)
 	c.NewQueue("test", workqueue.DefaultTypedControllerRateLimiter[string]())
 	rc := &receiver{

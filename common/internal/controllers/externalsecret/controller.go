@@ -51,9 +51,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, watches
 	r.enqueue = func(key types.NamespacedName, priority int) {
 		walks.Enqueue(reconcile.Request{NamespacedName: key}, priority)
 	}
-	c, err := controller.New("externalsecret", mgr, controller.Options{
-		Reconciler: walks, RateLimiter: ratelimiter.NewController(), NewQueue: walks.NewQueue,
-	})
+	c, err := controller.New("externalsecret", mgr, walks.Options(ratelimiter.NewController(), nil))
 	if err != nil {
 		return errors.Wrap(err, "cannot create the controller")
 	}

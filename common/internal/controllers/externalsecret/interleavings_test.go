@@ -21,6 +21,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/simulation"
@@ -54,7 +55,7 @@ func simulated(run *simulation.Run, change ...func(*Reconciler)) func(*simulatio
 		for _, f := range change {
 			f(r)
 		}
-		walks := kit.NewController(kit.NewWalks(kit.Limits{}), r.Reconcile)
+		walks := kit.NewController(kit.NewWalks(&quota.Quotas{}, kit.InFlight), r.Reconcile)
 		op.Reconcile = walks.Walk
 		elected := make(chan struct{})
 		close(elected)
@@ -229,7 +230,7 @@ func contributes(run *simulation.Run) func(*simulation.Operator) {
 			Module: otherGroup, Kinds: kinds, Board: &presence.Board{}, Now: time.Now, Random: func() float64 { return 0.5 },
 			Suspect: func(provider.Kind, types.NamespacedName) {},
 		})
-		walks := kit.NewController(kit.NewWalks(kit.Limits{}), r.Reconcile)
+		walks := kit.NewController(kit.NewWalks(&quota.Quotas{}, kit.InFlight), r.Reconcile)
 		op.Reconcile = walks.Walk
 		objects, parts := r.Events(walks.Interrupt)
 		op.Cache.Watch(&fakev1.OtherFakeStore{}, nil, nil, nil)

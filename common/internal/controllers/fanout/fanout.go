@@ -70,12 +70,9 @@ func setup(mgr manager.Manager, live client.Client, duties Duties, bounds *kit.W
 	}
 	walks := kit.NewController(bounds, r.Reconcile)
 	r.add = walks.EnqueueAfter
-	c, err := controller.NewTyped(k.controller, mgr, controller.TypedOptions[request]{
-		Reconciler:     walks,
-		RateLimiter:    workqueue.NewTypedItemExponentialFailureRateLimiter[request](firstRetry, lastRetry),
-		NewQueue:       walks.NewQueue,
-		LogConstructor: logger(mgr.GetLogger().WithValues("controller", k.controller)),
-	})
+	c, err := controller.NewTyped(k.controller, mgr, walks.Options(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[request](firstRetry, lastRetry),
+		logger(mgr.GetLogger().WithValues("controller", k.controller))))
 	if err != nil {
 		return errors.Wrap(err, "cannot create the controller")
 	}

@@ -88,18 +88,15 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, keys *p
 			walks.Enqueue(req, queue.Low)
 		}
 	})
-	c, err := controller.NewTyped(controllerName, mgr, controller.TypedOptions[request]{
-		Reconciler:  walks,
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[request](firstRetry, lastRetry),
-		NewQueue:    walks.NewQueue,
-		LogConstructor: func(req *request) logr.Logger {
+	c, err := controller.NewTyped(controllerName, mgr, walks.Options(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[request](firstRetry, lastRetry),
+		func(req *request) logr.Logger {
 			log := mgr.GetLogger().WithValues("controller", controllerName)
 			if req != nil {
 				log = log.WithValues("kind", req.kind, "namespace", req.Namespace, "name", req.Name)
 			}
 			return log
-		},
-	})
+		}))
 	if err != nil {
 		return errors.Wrap(err, "cannot create the controller")
 	}

@@ -50,23 +50,19 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 	r.wake = func(key types.NamespacedName) { objects.Enqueue(requestFor(key), queue.High) }
 	r.units = units{start: atStores.Enqueue, crowded: func(u unit) bool { return atStores.Crowded(u, u.Namespace) }, notified: atStores.Notify}
 	r.follow = follower{watches: follow, wake: r.wake}
-	c, err := controller.New(controllerName, mgr, controller.Options{
-		Reconciler: objects, RateLimiter: ratelimiter.NewController(), NewQueue: objects.NewQueue,
-	})
+	c, err := controller.New(controllerName, mgr, objects.Options(ratelimiter.NewController(), nil))
 	if err != nil {
 		return errors.Wrap(err, "cannot create the controller")
 	}
-	_, err = controller.NewTyped(controllerName+"-store", mgr, controller.TypedOptions[unit]{
-		Reconciler: atStores, NewQueue: atStores.NewQueue,
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[unit](time.Second, time.Minute),
-		LogConstructor: func(u *unit) logr.Logger {
+	_, err = controller.NewTyped(controllerName+"-store", mgr, atStores.Options(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[unit](time.Second, time.Minute),
+		func(u *unit) logr.Logger {
 			log := mgr.GetLogger().WithValues("controller", controllerName)
 			if u != nil {
 				log = log.WithValues("namespace", u.Namespace, "name", u.Name, "storeKind", u.store.kind, "store", u.store.name)
 			}
 			return log
-		},
-	})
+		}))
 	if err != nil {
 		return errors.Wrap(err, "cannot create the controller of stores")
 	}

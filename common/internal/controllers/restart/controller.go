@@ -48,9 +48,7 @@ func Setup(mgr manager.Manager, live client.Client, refs *referrers.Referrers, o
 		known: map[string]map[types.UID]known{}, nextList: map[string]time.Time{},
 	}
 	walks := kit.NewController(o.Walks, r.Reconcile)
-	c, err := controller.New("restart", mgr, controller.Options{
-		Reconciler: walks, RateLimiter: ratelimiter.NewController(), NewQueue: walks.NewQueue,
-	})
+	c, err := controller.New("restart", mgr, walks.Options(ratelimiter.NewController(), nil))
 	if err != nil {
 		return errors.Wrap(err, "cannot create the controller")
 	}

@@ -126,9 +126,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup
 			known:    newMemory(pool),
 		}
 		walks := kit.NewController(o.Walks, r.Reconcile)
-		c, err := controller.New("store-"+strings.ToLower(k.GoName()), mgr, controller.Options{
-			Reconciler: walks, RateLimiter: ratelimiter.NewController(), NewQueue: walks.NewQueue,
-		})
+		c, err := controller.New("store-"+strings.ToLower(k.GoName()), mgr, walks.Options(ratelimiter.NewController(), nil))
 		if err != nil {
 			return errors.Wrap(err, "cannot create the controller")
 		}

@@ -9,12 +9,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/test"
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -24,6 +27,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
@@ -49,27 +53,24 @@ func run(t *testing.T) *stores {
 		client: api, cache: api, pool: pool, kind: s.server.Kinds()[0], ledger: &metrics.Ledger{}, events: &events.FakeRecorder{},
 		opts: setup.Options{CallTimeout: 30 * time.Second}, known: newMemory(pool), classes: &presence.MissingClasses{},
 	}
-	walks := kit.NewWalks(kit.Limits{})
+	walks := kit.NewWalks(&quota.Quotas{}, kit.InFlight)
 	s.walks = kit.NewController(walks, r.Reconcile)
-	q := s.walks.NewQueue(t.Name(), ratelimiter.NewController())
+	o := s.walks.Options(ratelimiter.NewController(), func(*reconcile.Request) logr.Logger { return logr.Discard() })
+	o.SkipNameValidation, o.EnableWarmup = new(true), new(false)
+	runs, err := controller.NewTypedUnmanaged("stores", o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		for {
-			req, shutdown := q.Get()
-			if shutdown {
-				return
-			}
-			if _, err := s.walks.Reconcile(ctx, req); err != nil {
-				t.Error(err)
-			}
-			q.Done(req)
-		}
-	}()
+	ended := make(chan error)
+	go func() { ended <- runs.Start(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		q.ShutDown()
-		_ = walks.Start(ctx)
+		if err := errors.Join(<-ended, walks.Start(ctx)); err != nil {
+			t.Error(err)
+		}
 	})
+	synctest.Wait()
 	return s
 }
 
