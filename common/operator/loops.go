@@ -105,7 +105,7 @@ func (o *Operator) shared(ctx context.Context, mgr *readiness) (*shared, error) 
 }
 
 func (s *shared) credentialChanged(k provider.Kind, key types.NamespacedName, credentialsNamespace string) {
-	s.bus.Publish(refresh.Event{Kind: k, Store: key, Namespace: credentialsNamespace})
+	s.bus.Publish(context.Background(), refresh.Event{Kind: k, Store: key, Namespace: credentialsNamespace})
 }
 
 // addLoops adds the controllers that every operator runs.

@@ -104,7 +104,7 @@ func (s *shared) openReceivers(ctx context.Context, own []provider.Kind, opts se
 	for _, o := range all {
 		k := own[slices.IndexFunc(own, func(k provider.Kind) bool { return k.Cluster == (o.GetNamespace() == "") })]
 		if k.Serves(o) && provider.SourceSpec(o).Controller == opts.ControllerClass && o.GetDeletionTimestamp() == nil {
-			_, _ = s.pool.Connection(k, o, "").Link(ctx)
+			_, _ = s.pool.Loader(k, o, "").Link(ctx)
 		}
 	}
 	return nil

@@ -31,23 +31,13 @@ type Busy struct {
 // work.
 func NewBusy(load func() int, slots int) *Busy { return &Busy{load: load, slots: slots} }
 
-func (b *Busy) queued() int {
-	if b.load == nil {
-		return 0
-	}
-	return b.load()
-}
-
 // loaded reports whether at least two objects, and a quarter of the slots, are due or in work.
-func (b *Busy) loaded() bool { return b.queued() >= max(2, b.slots/4) }
+func (b *Busy) loaded() bool { return b.load() >= max(2, b.slots/4) }
 
 func (b *Busy) mark(now time.Time) { b.last.Store(now.UnixNano()) }
 
 func (b *Busy) is(now time.Time) bool {
-	if now.Sub(time.Unix(0, b.last.Load())) < busyFor {
-		return true
-	}
-	return b.queued() > 0
+	return now.Sub(time.Unix(0, b.last.Load())) < busyFor || b.load() > 0
 }
 
 // window returns how long the oldest of count reads waits for more reads to join its batch. A full batch has size

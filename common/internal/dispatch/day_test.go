@@ -47,7 +47,7 @@ func callsOfADay(t *testing.T, objects int, interval time.Duration, changes int)
 		time.Sleep(time.Until(start.Add(at)))
 		key := all[random.IntN(objects)]
 		go func() {
-			_, release, err := l.Read(t.Context(), readsOf(key), Periodic, time.Time{})
+			_, release, err := l.Read(t.Context(), readsOf(key), false, time.Time{})
 			if err != nil {
 				t.Error(err)
 				return

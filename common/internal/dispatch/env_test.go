@@ -71,8 +71,17 @@ type asked struct {
 
 func ask(l *Loader, u Urgency, keys ...string) *asked { return askReads(l, u, readsOf(keys...)...) }
 
-// Fresh requests are New, and need a read that starts after them.
-const Fresh Urgency = 2
+// Urgency ranks a request.
+type Urgency int
+
+const (
+	// Periodic requests come after all others.
+	Periodic Urgency = iota
+	// New requests are urgent.
+	New
+	// Fresh requests are New, and need a read that starts after them.
+	Fresh
+)
 
 // askReads starts a Read, and returns after its requests have been made.
 func askReads(l *Loader, u Urgency, reads ...provider.Read) *asked {
@@ -80,11 +89,11 @@ func askReads(l *Loader, u Urgency, reads ...provider.Read) *asked {
 	a := &asked{ctx: ctx, cancel: cancel}
 	after := time.Time{}
 	if u == Fresh {
-		u, after = New, time.Now()
+		after = time.Now()
 	}
-	r := l.start(trace.Parent{}, reads, u, after)
+	r := l.start(trace.Parent{}, reads, u != Periodic, after)
 	go func() {
-		results, release, err := r.wait(ctx, func() { l.releaseRequest(r) })
+		results, release, err := r.wait(ctx, func() { l.release(r) })
 		if a.results, a.release = results, release; err != nil {
 			return
 		}

@@ -33,7 +33,7 @@ func TestBusyIsShared(t *testing.T) {
 				a, b := filled(2), filled(1)
 				ao, bo := Options{}, Options{}
 				if tc.shared {
-					ao.Busy = &Busy{}
+					ao.Busy = NewBusy(func() int { return 0 }, 0)
 					bo.Busy = ao.Busy
 				}
 				la, lb := connected(t, connectTo(a), ao), connected(t, connectTo(b), bo)
@@ -453,7 +453,7 @@ func stress(t *testing.T) {
 				if r.IntN(50) == 0 {
 					l.Retire()
 				}
-				results, release, err := l.Read(ctx, reads, Urgency(r.IntN(2)), []time.Time{{}, time.Now()}[r.IntN(2)])
+				results, release, err := l.Read(ctx, reads, r.IntN(2) == 1, []time.Time{{}, time.Now()}[r.IntN(2)])
 				if release(); err != nil && ctx.Err() == nil {
 					wrong.Add(1)
 				}

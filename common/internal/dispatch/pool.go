@@ -16,7 +16,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// A Pool provides the Loader of each store, and the Connection of each generator and event source.
+// A Pool provides the Loader of each store, generator and event source.
 type Pool struct {
 	// Objects reads the Secrets and ConfigMaps of tenants.
 	Objects *room.Reader
@@ -39,13 +39,10 @@ const unused = 30 * time.Minute
 type connection struct {
 	generation int64
 	asked      time.Time
-	// shared is a *Loader, or a *Connection for the Kind of a generator or event source.
-	shared retirer
+	loader     *Loader
 	// read holds the Secrets and ConfigMaps that were looked up for it.
 	read map[watch.ObjectRef]bool
 }
-
-type retirer interface{ Retire() }
 
 // NewPool returns an empty pool. It calls changed when a credential of a store has changed, after it has dropped the
 // connection.
@@ -54,44 +51,16 @@ func NewPool(c client.Client, w *watch.Watches, r credentials.Rules, o Options, 
 	return &Pool{Objects: room.NewReader(c, o.Quotas), client: c, watches: w, rules: r, opts: o, changed: changed, open: map[types.UID]map[string]*connection{}}
 }
 
-// Loader returns the Loader of a store at its current generation. The last argument is the namespace in which its
-// credentials are looked up, if that is the one of the referring object; otherwise it is empty.
+// Loader returns the Loader of a store, generator or event source at its current generation. The last argument is the
+// namespace in which its credentials are looked up, if that is the one of the referring object; otherwise it is empty.
 func (p *Pool) Loader(k provider.Kind, s provider.Object, credentialsNamespace string) *Loader {
-	return sharedOf(p, k, s, credentialsNamespace, func(s provider.Object, creds provider.Credentials) *Loader {
-		opts := p.opts
-		opts.Tenant = tenantOf(s, credentialsNamespace)
-		return NewLoader(connect(k, s, creds), opts)
-	})
-}
-
-// tenantOf returns the tenant for which the answers of a store count. A tenant is a namespace. A cluster store that uses the
-// same credentials for all namespaces is a tenant of its own.
-func tenantOf(s provider.Object, credentialsNamespace string) string {
-	return cmp.Or(credentialsNamespace, s.GetNamespace(), string(s.GetUID()))
-}
-
-// Connection returns the Connection of a generator or event source. Its parameters are those of Loader.
-func (p *Pool) Connection(k provider.Kind, s provider.Object, credentialsNamespace string) *Connection {
-	return sharedOf(p, k, s, credentialsNamespace, func(s provider.Object, creds provider.Credentials) *Connection {
-		return newConnection(connect(k, s, creds), p.opts.Quotas.Tenant(tenantOf(s, credentialsNamespace)))
-	})
-}
-
-func connect(k provider.Kind, s provider.Object, creds provider.Credentials) Connect {
-	return func(ctx context.Context, t *quota.Tenant) (*provider.Link, error) {
-		return k.Connect(ctx, s, creds, t)
-	}
-}
-
-// sharedOf returns the pool's entry for an object. If there is none yet, it creates one from a copy of the object.
-func sharedOf[R retirer](p *Pool, k provider.Kind, s provider.Object, credentialsNamespace string, newShared func(provider.Object, provider.Credentials) R) R {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
 	c := p.open[s.GetUID()][credentialsNamespace]
 	if c != nil && c.generation == s.GetGeneration() {
 		c.asked = now
-		return c.shared.(R) // All objects with a UID have the same Kind.
+		return c.loader
 	}
 	for ns, o := range p.open[s.GetUID()] {
 		if o.generation != s.GetGeneration() || now.Sub(o.asked) > unused {
@@ -103,13 +72,22 @@ func sharedOf[R retirer](p *Pool, k provider.Kind, s provider.Object, credential
 		panic("a deep copy of a store is not a store")
 	}
 	c = &connection{generation: s.GetGeneration(), asked: now, read: map[watch.ObjectRef]bool{}}
-	shared := newShared(s, p.credentials(k, s, credentialsNamespace, c))
-	c.shared = shared
+	creds, opts := p.credentials(k, s, credentialsNamespace, c), p.opts
+	opts.Tenant = tenantOf(s, credentialsNamespace)
+	c.loader = NewLoader(func(ctx context.Context, t *quota.Tenant) (*provider.Link, error) {
+		return k.Connect(ctx, s, creds, t)
+	}, opts)
 	if p.open[s.GetUID()] == nil {
 		p.open[s.GetUID()] = map[string]*connection{}
 	}
 	p.open[s.GetUID()][credentialsNamespace] = c
-	return shared
+	return c.loader
+}
+
+// tenantOf returns the tenant for which the answers of a store count. A tenant is a namespace. A cluster store that uses the
+// same credentials for all namespaces is a tenant of its own.
+func tenantOf(s provider.Object, credentialsNamespace string) string {
+	return cmp.Or(credentialsNamespace, s.GetNamespace(), string(s.GetUID()))
 }
 
 // Drop retires the connections of a store that was deleted, or whose credentials have changed.
@@ -123,7 +101,7 @@ func (p *Pool) Drop(uid types.UID) {
 
 func (p *Pool) closeLocked(uid types.UID, credentialsNamespace string) {
 	c := p.open[uid][credentialsNamespace]
-	c.shared.Retire()
+	c.loader.Retire()
 	p.watches.Remove(c)
 	if delete(p.open[uid], credentialsNamespace); len(p.open[uid]) == 0 {
 		delete(p.open, uid)

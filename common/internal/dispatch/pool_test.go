@@ -152,7 +152,7 @@ func (e *env) asks(l *dispatch.Loader, key string) func() (string, error) {
 	got := make(chan result, 1)
 	go func() {
 		read := provider.Read{Ref: provider.Ref{Key: key}}
-		results, release, err := l.Read(e.ctx, []provider.Read{read}, dispatch.New, time.Time{})
+		results, release, err := l.Read(e.ctx, []provider.Read{read}, true, time.Time{})
 		defer release()
 		got <- result{results[read], err}
 	}()
@@ -497,8 +497,8 @@ func TestCredentialChangesWhileConnecting(t *testing.T) {
 func TestGenerator(t *testing.T) {
 	e := newEnv(t)
 	kind := e.server.GeneratorKinds()[0]
-	at := func(generation int64) *dispatch.Connection {
-		return e.pool.Connection(kind, &fakev1.FakeGenerator{
+	at := func(generation int64) *dispatch.Loader {
+		return e.pool.Loader(kind, &fakev1.FakeGenerator{
 			ObjectMeta: metav1.ObjectMeta{Namespace: e.ns, Name: "gen", UID: types.UID(e.ns), Generation: generation},
 			Spec:       fakev1.FakeGeneratorSpec{Backend: "main"},
 		}, "")
@@ -519,10 +519,10 @@ func TestGenerator(t *testing.T) {
 	use()
 	use()
 	if at(1) != old {
-		t.Error("the same generator has another Connection")
+		t.Error("the same generator has another Loader")
 	}
 	if at(2) == old {
-		t.Error("a generator with another spec has the old Connection")
+		t.Error("a generator with another spec has the old Loader")
 	}
 	use()
 	e.wantCalls(1, fake.CallConnect) // A client in use is not closed.

@@ -75,7 +75,7 @@ func TestQuotaOfAnObject(t *testing.T) {
 		a := ask(l, New, keys(0, secrets)...)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if got := l.flights.tenant.Used(); got > maxRequest {
+		if got := l.tenant.Used(); got > maxRequest {
 			t.Errorf("%d MiB are held for one object, want at most %d", got>>20, maxRequest>>20)
 		}
 		failed := 0

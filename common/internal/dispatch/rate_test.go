@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/quota"
+	"github.com/direct-secrets/direct-secrets/common/internal/trace"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
@@ -49,7 +50,7 @@ func TestRate(t *testing.T) {
 func TestRateIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := connected(t, connectTo(filled(1, fake.BatchSize(1))), Options{})
-		l.flights.tenant.Spend(time.Now(), quota.Call*(3*quota.Burst+2*heldBackFor.Milliseconds()/1000*quota.Rate))
+		l.tenant.Spend(time.Now(), quota.Call*(3*quota.Burst+2*heldBackFor.Milliseconds()/1000*quota.Rate))
 		a := ask(l, New, "k0")
 		time.Sleep(heldBackFor + time.Second)
 		synctest.Wait()
@@ -88,6 +89,27 @@ func TestTooMuchIsNotRead(t *testing.T) {
 		if diff := cmp.Diff(maxRequest>>20+1, b.Reads()); diff != "" {
 			t.Errorf("reads: -want, +got:\n%s", diff)
 		}
+		idle(t, l)
+	})
+}
+
+// TestTooMuchIsCountedOnce has a request exceed the limit twice, while another one waits for a read of both.
+func TestTooMuchIsCountedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := connected(t, connectTo(large(10)), Options{MaxCalls: 6})
+		former := ask(l, New, "k9")
+		time.Sleep(50 * time.Millisecond)
+		r := l.start(trace.Parent{}, readsOf(append([]string{"k9"}, keys(0, 6)...)...), true, time.Now()) // k9 must wait.
+		other := ask(l, Fresh, "k9")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if r.missing != 0 {
+			t.Errorf("%d of its reads have no result, want 0", r.missing)
+		}
+		l.release(r)
+		former.drop()
+		other.drop()
+		synctest.Wait()
 		idle(t, l)
 	})
 }

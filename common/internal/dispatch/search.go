@@ -2,8 +2,8 @@ package dispatch
 
 import (
 	"context"
-	"time"
 
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -15,27 +15,21 @@ const (
 	maxFoundBytes = maxRequest
 )
 
-// search makes one search and delivers its answer.
-func (l *Loader) search(c *provider.Link, e *entry) {
-	ctx, cancel := context.WithTimeout(l.traced(e), l.opts.SearchTimeout)
-	defer cancel()
-	found, err := Within(ctx, func() ([]provider.Value, error) { return l.find(ctx, c, e.read.Search) })
-	l.conclude(func() {
-		l.limits.searching--
-		l.limits.learn(time.Now(), []provider.Result{{Err: err}})
-		l.landLocked([]*entry{e}, []provider.Answer{{Found: found, Err: err}})
-	})
+// search makes one search.
+func (l *Loader) search(ctx context.Context, c *provider.Link, batch []*entry) []provider.Answer {
+	found, err := find(ctx, c, l.tenant, batch[0].read.Search)
+	return []provider.Answer{{Found: found, Err: err}}
 }
 
 // find returns all matching secrets, or only an error. While it runs, the secrets that it has found count for the
 // tenant.
-func (l *Loader) find(ctx context.Context, c *provider.Link, s provider.Search) ([]provider.Value, error) {
+func find(ctx context.Context, c *provider.Link, tenant *quota.Tenant, s provider.Search) ([]provider.Value, error) {
 	q, err := s.Query()
 	if err != nil {
 		return nil, err
 	}
 	var found []provider.Value
-	size, held := 0, l.flights.tenant.Holder(nil)
+	size, held := 0, tenant.Holder(nil)
 	defer held.Release()
 	for v, err := range c.Find(ctx, q) {
 		if err != nil {

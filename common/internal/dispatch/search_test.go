@@ -218,11 +218,11 @@ func idle(t *testing.T, l *Loader) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if n := l.limits.calls + l.limits.searching + l.lent + len(l.flights.entries) + len(l.flights.answers) + len(l.flights.searches); n != 0 {
-		t.Errorf("calls %d, searches %d, lent %d, entries %d, answers %d, waiting %d: all must be 0 in the end",
-			l.limits.calls, l.limits.searching, l.lent, len(l.flights.entries), len(l.flights.answers), len(l.flights.searches))
+	if n := l.calls[false] + l.calls[true] + l.lent + len(l.entries) + len(l.waiting); n != 0 {
+		t.Errorf("calls %d, searches %d, lent %d, entries %d, waiting %d: all must be 0 in the end",
+			l.calls[false], l.calls[true], l.lent, len(l.entries), len(l.waiting))
 	}
-	if n := l.flights.tenant.Used(); n != 0 {
+	if n := l.tenant.Used(); n != 0 {
 		t.Errorf("%d bytes count for the store in the end", n)
 	}
 }

@@ -28,18 +28,16 @@ func (m *limiter) wait(now time.Time) time.Duration {
 	if d := m.until.Sub(now); d > 0 {
 		return d
 	}
-	if tokens := m.bucket.TokensAt(now); tokens < 1 && m.bucket.Limit() != rate.Inf {
+	if tokens := m.bucket.TokensAt(now); tokens < 1 {
 		return time.Duration((1 - tokens) / float64(m.bucket.Limit()) * float64(time.Second))
 	}
 	return 0
 }
 
-func (m *limiter) take(now time.Time) bool { return m.bucket.AllowN(now, 1) }
-
 // learn adjusts the rate to the provider's answers.
-func (m *limiter) learn(now time.Time, results []provider.Result) {
+func (m *limiter) learn(now time.Time, answers []provider.Answer) {
 	var throttled bool
-	for _, r := range results {
+	for _, r := range answers {
 		if r.Err == nil || provider.ClassOf(r.Err) != provider.Throttled {
 			continue
 		}
@@ -48,16 +46,14 @@ func (m *limiter) learn(now time.Time, results []provider.Result) {
 			m.until = until
 		}
 	}
-	current := m.bucket.Limit()
+	next := m.bucket.Limit() * 1.1
 	switch {
-	case throttled && current == rate.Inf:
-		m.bucket = rate.NewLimiter(throttledRate, 1)
+	case throttled && m.bucket.Limit() == rate.Inf:
+		next = throttledRate
 	case throttled:
-		m.bucket.SetLimitAt(now, max(lowestRate, current/2))
-	case current == rate.Inf:
-	case current*1.1 > healthyRate:
-		m.bucket = rate.NewLimiter(rate.Inf, 1)
-	default:
-		m.bucket.SetLimitAt(now, current*1.1)
+		next = max(lowestRate, m.bucket.Limit()/2)
+	case next > healthyRate:
+		next = rate.Inf
 	}
+	m.bucket.SetLimitAt(now, next)
 }

@@ -43,7 +43,7 @@ func TestLearn(t *testing.T) {
 			m := limiter{bucket: rate.NewLimiter(rate.Inf, 1)}
 			now := time.Now()
 			for _, a := range tc.answers {
-				results := []provider.Result{{}, {}}
+				results := []provider.Answer{{}, {}}
 				if a == no {
 					results[1].Err = throttled(0)
 				}

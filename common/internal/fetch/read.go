@@ -20,17 +20,15 @@ import (
 // errFailed means that a store has answered with an error.
 var errFailed = errors.New("a store has answered with an error")
 
-// Urgency ranks a read: requested and changed objects come before periodic refreshes. After a failure every read comes
-// last.
-func Urgency(why policy.Why, failed bool) dispatch.Urgency {
+// Urgent reports whether a read comes before others: requested and changed objects come before periodic refreshes. After a failure every
+// read comes last.
+func Urgent(why policy.Why, failed bool) bool {
 	switch why {
 	case policy.Requested, policy.Changed, policy.First, policy.TargetLost, policy.Notified:
-		if !failed {
-			return dispatch.New
-		}
+		return !failed
 	case policy.Retry, policy.Elapsed, policy.NotDue:
 	}
-	return dispatch.Periodic
+	return false
 }
 
 // After returns the time after which a read must start. A user writes a value before the object that reads it, so that is when the
@@ -59,13 +57,13 @@ func (s Stores) Refused() *status.Verdict {
 // Read asks all stores that this operator reads, at the same time, and waits for their answers, of reads that start after the
 // given time. The caller calls release
 // when it no longer needs the values. The error is kit.ErrParked, kit.ErrInterrupted, or that of ctx.
-func (s Stores) Read(ctx context.Context, pool *dispatch.Pool, u dispatch.Urgency, after time.Time) (values render.Values, release func(), err error) {
+func (s Stores) Read(ctx context.Context, pool *dispatch.Pool, urgent bool, after time.Time) (values render.Values, release func(), err error) {
 	var mu sync.Mutex
 	var releases []func()
 	answers, failed := map[render.Source]provider.Answer{}, false
 	read := func(ctx context.Context, ref v1alpha1.StoreRef, wanted []provider.Read) {
 		st := s.all[ref]
-		found, done, err := pool.Loader(st.Kind, st.Store, st.CredentialsNamespace).Read(ctx, wanted, u, after)
+		found, done, err := pool.Loader(st.Kind, st.Store, st.CredentialsNamespace).Read(ctx, wanted, urgent, after)
 		if err != nil {
 			return // ctx has ended.
 		}

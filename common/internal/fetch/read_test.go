@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 )
@@ -16,22 +15,22 @@ type from string
 
 const ever, sight, event from = "any time", "after the object was seen", "after the event"
 
-func TestUrgency(t *testing.T) {
+func TestUrgent(t *testing.T) {
 	type outcome struct {
-		Succeeded, Failed dispatch.Urgency
+		Succeeded, Failed bool
 		After             from
 	}
 	cases := map[policy.Why]struct {
 		reason string
 		want   outcome
 	}{
-		policy.Requested:  {"A user asks for the value of this moment.", outcome{dispatch.New, dispatch.Periodic, sight}},
-		policy.First:      {"A user writes the value, and then creates the object.", outcome{dispatch.New, dispatch.Periodic, sight}},
-		policy.Changed:    {"A user writes the value, and then changes the object.", outcome{dispatch.New, dispatch.Periodic, sight}},
-		policy.Notified:   {"The value has changed just now.", outcome{dispatch.New, dispatch.Periodic, event}},
-		policy.TargetLost: {"A missing Secret is urgent, and any value will do.", outcome{dispatch.New, dispatch.Periodic, ever}},
-		policy.Retry:      {"A retry comes last.", outcome{dispatch.Periodic, dispatch.Periodic, ever}},
-		policy.Elapsed:    {"A periodic refresh comes last.", outcome{dispatch.Periodic, dispatch.Periodic, ever}},
+		policy.Requested:  {"A user asks for the value of this moment.", outcome{true, false, sight}},
+		policy.First:      {"A user writes the value, and then creates the object.", outcome{true, false, sight}},
+		policy.Changed:    {"A user writes the value, and then changes the object.", outcome{true, false, sight}},
+		policy.Notified:   {"The value has changed just now.", outcome{true, false, event}},
+		policy.TargetLost: {"A missing Secret is urgent, and any value will do.", outcome{true, false, ever}},
+		policy.Retry:      {"A retry comes last.", outcome{false, false, ever}},
+		policy.Elapsed:    {"A periodic refresh comes last.", outcome{false, false, ever}},
 	}
 	for why, tc := range cases {
 		t.Run(string(why), func(t *testing.T) {
@@ -40,7 +39,7 @@ func TestUrgency(t *testing.T) {
 			of.Notify(notified, "")
 			after := map[time.Time]from{{}: ever, notified: event}
 			after[of.Seen()] = sight
-			if diff := cmp.Diff(tc.want, outcome{Urgency(why, false), Urgency(why, true), after[After(why, of)]}); diff != "" {
+			if diff := cmp.Diff(tc.want, outcome{Urgent(why, false), Urgent(why, true), after[After(why, of)]}); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})

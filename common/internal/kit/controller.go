@@ -3,6 +3,7 @@ package kit
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -25,7 +26,7 @@ import (
 type Controller[T comparable] struct {
 	walks *Walks
 	walk  func(ctx context.Context, req T) (reconcile.Result, error)
-	queue *queue.Queue[T]
+	queue atomic.Pointer[queue.Queue[T]]
 
 	mu      sync.Mutex
 	flights map[T]*flight
@@ -46,11 +47,12 @@ func (c *Controller[T]) Options(l workqueue.TypedRateLimiter[T], log func(*T) lo
 
 // NewQueue creates the queue. It has the signature of an option of controller-runtime.
 func (c *Controller[T]) NewQueue(name string, l workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
-	c.queue = queue.New(name, l)
+	q := queue.New(name, l)
+	c.queue.Store(q)
 	c.walks.mu.Lock()
 	defer c.walks.mu.Unlock()
 	c.walks.started = append(c.walks.started, c)
-	return patient[T]{c.queue}
+	return patient[T]{q}
 }
 
 // patient is the queue that controller-runtime uses. To controller-runtime, each walk succeeds at once. Only its end makes an end of the
@@ -68,7 +70,9 @@ func (c *Controller[T]) Enqueue(req T, priority int) { c.EnqueueAfter(req, prior
 
 // EnqueueAfter adds an object to the queue after a delay.
 func (c *Controller[T]) EnqueueAfter(req T, priority int, delay time.Duration) {
-	c.queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: delay}, req)
+	if q := c.queue.Load(); q != nil { // A controller that starts takes all objects.
+		q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: delay}, req)
+	}
 }
 
 // Crowded reports whether only the share of its own tenant holds an object back.
@@ -88,15 +92,16 @@ func (c *Controller[T]) Interrupt(req T) {
 
 // Reconcile begins a walk, and does not wait for its end.
 func (c *Controller[T]) Reconcile(ctx context.Context, req T) (reconcile.Result, error) {
-	priority := c.queue.Priority(req)
+	q := c.queue.Load()
+	priority := q.Priority(req)
 	if c.walks.places.Acquire(ctx, 1) != nil {
 		return reconcile.Result{}, nil // The operator stops.
 	}
 	f := c.begin(ctx, req, priority)
-	c.queue.Begun(req)
+	q.Begun(req)
 	go func() {
 		defer c.walks.places.Release(1)
-		defer c.queue.Done(req)
+		defer q.Done(req)
 		res, err := c.end(ctx, req, f)
 		if res.Priority != nil {
 			priority = *res.Priority
@@ -105,11 +110,11 @@ func (c *Controller[T]) Reconcile(ctx context.Context, req T) (reconcile.Result,
 		if err != nil {
 			log.FromContext(ctx).Error(err, "Reconciler error")
 		} else {
-			c.queue.Forget(req)
+			q.Forget(req)
 			again.After = res.RequeueAfter
 		}
 		if err != nil || again.After > 0 {
-			c.queue.AddWithOpts(again, req)
+			q.AddWithOpts(again, req)
 		}
 	}()
 	return reconcile.Result{}, nil

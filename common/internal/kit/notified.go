@@ -86,4 +86,4 @@ func (c *Controller[T]) oldest(source any) (oldest int64) {
 }
 
 // queued returns the number of queued objects.
-func (c *Controller[T]) queued() int { return c.queue.Len() }
+func (c *Controller[T]) queued() int { return c.queue.Load().Len() }

@@ -17,7 +17,7 @@ func TestOldest(t *testing.T) {
 		t.Error("a controller counts as started before it has a queue")
 	}
 	c.NewQueue("test", workqueue.DefaultTypedControllerRateLimiter[string]())
-	t.Cleanup(c.queue.ShutDown)
+	t.Cleanup(c.queue.Load().ShutDown)
 	if !w.Started() {
 		t.Error("a controller with a queue does not count as started")
 	}

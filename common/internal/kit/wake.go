@@ -47,14 +47,17 @@ type Wake[T comparable] struct {
 	// Notify notifies the objects that read or push remote secrets, from stores of a Kind, if a change of them may be new. Nil if the
 	// controller reads no remote secrets.
 	Notify func(ctx context.Context, k resolve.Route, c *refresh.Change)
+	// Enqueue adds an object to the queue of the controller.
+	Enqueue func(object T, priority int, after time.Duration)
 }
 
 // Sources returns the sources of the events.
 func (w *Wake[T]) Sources(c cache.Cache, bus *refresh.Bus) []source.TypedSource[T] {
-	sources := []source.TypedSource[T]{refresh.Source(bus, func(e refresh.Event) bool { return e.Namespace != "" }, w.credentials)}
+	refresh.On(bus, w.credentials)
 	if w.Notify != nil {
-		bus.OnChange(w.changed)
+		refresh.On(bus, w.changed)
 	}
+	var sources []source.TypedSource[T]
 	cluster := false
 	for _, k := range w.Resolver.Kinds {
 		if k.Cluster && w.Namespaced {
@@ -70,18 +73,18 @@ func (w *Wake[T]) Sources(c cache.Cache, bus *refresh.Bus) []source.TypedSource[
 }
 
 // credentials wakes the objects of a namespace whose credentials for a store have changed.
-func (w *Wake[T]) credentials(ctx context.Context, e refresh.Event, q workqueue.TypedRateLimitingInterface[T]) {
+func (w *Wake[T]) credentials(ctx context.Context, e refresh.Event) {
 	for _, k := range w.Resolver.Kinds {
-		if k.GoName() == e.Kind.GoName() {
-			w.release(ctx, q, k, e.Store, e.Namespace)
+		if e.Namespace != "" && k.GoName() == e.Kind.GoName() {
+			w.release(ctx, k, e.Store, e.Namespace)
 		}
 	}
 }
 
 // changed notifies the objects that read or push remote secrets that have changed.
-func (w *Wake[T]) changed(ctx context.Context, kind provider.Kind, c *refresh.Change) {
+func (w *Wake[T]) changed(ctx context.Context, c *refresh.Change) {
 	for _, k := range w.Resolver.Kinds {
-		if k.GoName() == kind.GoName() {
+		if k.GoName() == c.Kind.GoName() {
 			w.Notify(ctx, k, c)
 		}
 	}
@@ -90,12 +93,12 @@ func (w *Wake[T]) changed(ctx context.Context, kind provider.Kind, c *refresh.Ch
 // stores wakes the objects of a store that is created, deleted, changed or ready again.
 func (w *Wake[T]) stores(k resolve.Route) handler.TypedEventHandler[client.Object, T] {
 	return handler.TypedFuncs[client.Object, T]{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[T]) {
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, _ workqueue.TypedRateLimitingInterface[T]) {
 			if !e.IsInInitialList {
-				w.release(ctx, q, k, client.ObjectKeyFromObject(e.Object), "")
+				w.release(ctx, k, client.ObjectKeyFromObject(e.Object), "")
 			}
 		},
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[T]) {
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, _ workqueue.TypedRateLimitingInterface[T]) {
 			was, ok := e.ObjectOld.(provider.Object)
 			is, ok2 := e.ObjectNew.(provider.Object)
 			if !ok || !ok2 {
@@ -103,26 +106,26 @@ func (w *Wake[T]) stores(k resolve.Route) handler.TypedEventHandler[client.Objec
 			}
 			changed := was.GetGeneration() != is.GetGeneration() || was.GetUID() != is.GetUID() || !maps.Equal(was.GetLabels(), is.GetLabels())
 			if changed || resolve.Held(was) != nil && resolve.Held(is) == nil {
-				w.release(ctx, q, k, client.ObjectKeyFromObject(is), "")
+				w.release(ctx, k, client.ObjectKeyFromObject(is), "")
 			}
 			if changed && k.Cluster {
-				w.recheck(ctx, q, k, client.ObjectKeyFromObject(is))
+				w.recheck(ctx, k, client.ObjectKeyFromObject(is))
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[T]) {
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[T]) {
 			w.Resolver.Forget(e.Object.GetUID())
-			w.release(ctx, q, k, client.ObjectKeyFromObject(e.Object), "")
+			w.release(ctx, k, client.ObjectKeyFromObject(e.Object), "")
 		},
 	}
 }
 
 // release queues the objects that wait for a store, new ones first, with a delay between them to protect the store.
-func (w *Wake[T]) release(ctx context.Context, q workqueue.TypedRateLimitingInterface[T], k resolve.Route, store types.NamespacedName, namespace string) {
+func (w *Wake[T]) release(ctx context.Context, k resolve.Route, store types.NamespacedName, namespace string) {
 	all := slices.DeleteFunc(w.of(ctx, k, store, namespace), func(r Referrer[T]) bool { return !r.Waits })
 	slices.SortStableFunc(all, func(a, b Referrer[T]) int { return a.rank() - b.rank() })
 	for i, r := range all {
 		w.Free(r.Object)
-		queue.AddTo(q, queue.High-r.rank(), time.Duration(i)*releaseEvery, r.Object)
+		w.Enqueue(r.Object, queue.High-r.rank(), time.Duration(i)*releaseEvery)
 	}
 }
 
@@ -142,10 +145,10 @@ func (r Referrer[T]) rank() int {
 }
 
 // recheck queues the objects that are in sync, so that they check whether the store still admits them.
-func (w *Wake[T]) recheck(ctx context.Context, q workqueue.TypedRateLimitingInterface[T], k resolve.Route, store types.NamespacedName) {
+func (w *Wake[T]) recheck(ctx context.Context, k resolve.Route, store types.NamespacedName) {
 	for i, r := range w.of(ctx, k, store, "") {
 		if !r.Waits {
-			queue.AddTo(q, queue.Low, time.Duration(i)*time.Millisecond, r.Object)
+			w.Enqueue(r.Object, queue.Low, time.Duration(i)*time.Millisecond)
 		}
 	}
 }
@@ -154,7 +157,7 @@ func (w *Wake[T]) recheck(ctx context.Context, q workqueue.TypedRateLimitingInte
 // admit it.
 func (w *Wake[T]) namespaces() handler.TypedEventHandler[client.Object, T] {
 	return handler.TypedFuncs[client.Object, T]{
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[T]) {
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, _ workqueue.TypedRateLimitingInterface[T]) {
 			if maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) {
 				return
 			}
@@ -166,7 +169,7 @@ func (w *Wake[T]) namespaces() handler.TypedEventHandler[client.Object, T] {
 					if r.Waits { // An object in sync reads no provider for this.
 						w.Free(r.Object)
 					}
-					queue.AddTo(q, queue.High, 0, r.Object)
+					w.Enqueue(r.Object, queue.High, 0)
 				}
 			}
 		},

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -38,7 +37,6 @@ func TestWake(t *testing.T) {
 		o.SetLabels(map[string]string{"team": value})
 		return o
 	}
-	type q = workqueue.TypedRateLimitingInterface[string]
 	type want struct {
 		Queued, Freed []string
 		// Namespace is the one whose objects were looked for.
@@ -47,43 +45,43 @@ func TestWake(t *testing.T) {
 	waiting := []string{"new", "failed"}
 	cases := map[string]struct {
 		reason string
-		event  func(w *Wake[string], to q)
+		event  func(w *Wake[string])
 		want   want
 	}{
 		"Changed": {
 			"A store that changes wakes the objects that wait, new ones first.",
-			func(w *Wake[string], to q) {
-				w.stores(kind(false)).Update(t.Context(), event.UpdateEvent{ObjectOld: labelled(&fakev1.FakeStore{}, "a"), ObjectNew: labelled(&fakev1.FakeStore{}, "b")}, to)
+			func(w *Wake[string]) {
+				w.stores(kind(false)).Update(t.Context(), event.UpdateEvent{ObjectOld: labelled(&fakev1.FakeStore{}, "a"), ObjectNew: labelled(&fakev1.FakeStore{}, "b")}, nil)
 			}, want{waiting, waiting, "shop"},
 		},
 		"ClusterChanged": {
 			"A cluster store that changes also lets the others check whether it admits them, without a read.",
-			func(w *Wake[string], to q) {
-				w.stores(kind(true)).Update(t.Context(), event.UpdateEvent{ObjectOld: labelled(&fakev1.ClusterFakeStore{}, "a"), ObjectNew: labelled(&fakev1.ClusterFakeStore{}, "b")}, to)
+			func(w *Wake[string]) {
+				w.stores(kind(true)).Update(t.Context(), event.UpdateEvent{ObjectOld: labelled(&fakev1.ClusterFakeStore{}, "a"), ObjectNew: labelled(&fakev1.ClusterFakeStore{}, "b")}, nil)
 			}, want{[]string{"new", "failed", "synced"}, waiting, ""},
 		},
 		"Unchanged": {
 			"A store whose status is written wakes no object.",
-			func(w *Wake[string], to q) {
-				w.stores(kind(true)).Update(t.Context(), event.UpdateEvent{ObjectOld: labelled(&fakev1.ClusterFakeStore{}, "a"), ObjectNew: labelled(&fakev1.ClusterFakeStore{}, "a")}, to)
+			func(w *Wake[string]) {
+				w.stores(kind(true)).Update(t.Context(), event.UpdateEvent{ObjectOld: labelled(&fakev1.ClusterFakeStore{}, "a"), ObjectNew: labelled(&fakev1.ClusterFakeStore{}, "a")}, nil)
 			}, want{},
 		},
 		"Namespace": {
 			"A namespace whose labels change lets all objects check whether cluster stores admit them, those in sync without a read.",
-			func(w *Wake[string], to q) {
-				w.namespaces().Update(t.Context(), event.UpdateEvent{ObjectOld: &metav1.PartialObjectMetadata{}, ObjectNew: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"a": "b"}}}}, to)
+			func(w *Wake[string]) {
+				w.namespaces().Update(t.Context(), event.UpdateEvent{ObjectOld: &metav1.PartialObjectMetadata{}, ObjectNew: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"a": "b"}}}}, nil)
 			}, want{[]string{"failed", "synced", "new"}, []string{"failed", "new"}, "shop"},
 		},
 		"Credentials": {
 			"Credentials of a namespace wake its objects that wait.",
-			func(w *Wake[string], to q) {
-				w.credentials(t.Context(), refresh.Event{Kind: kind(true).Kind, Store: types.NamespacedName{Name: "s"}, Namespace: "shop"}, to)
+			func(w *Wake[string]) {
+				w.credentials(t.Context(), refresh.Event{Kind: kind(true).Kind, Store: types.NamespacedName{Name: "s"}, Namespace: "shop"})
 			}, want{waiting, waiting, "shop"},
 		},
 		"OtherKind": {
 			"Credentials for a Kind of another module wake no object.",
-			func(w *Wake[string], to q) {
-				w.credentials(t.Context(), refresh.Event{Kind: fake.NewServer().GeneratorKinds()[0], Namespace: "shop"}, to)
+			func(w *Wake[string]) {
+				w.credentials(t.Context(), refresh.Event{Kind: fake.NewServer().GeneratorKinds()[0], Namespace: "shop"})
 			}, want{},
 		},
 	}
@@ -96,28 +94,21 @@ func TestWake(t *testing.T) {
 					got.Namespace = namespace
 					return []Referrer[string]{{Object: "failed", Waits: true}, {Object: "synced"}, {Object: "new", New: true, Waits: true}}
 				},
+				Enqueue: func(o string, _ int, _ time.Duration) {
+					if !slices.Contains(got.Queued, o) {
+						got.Queued = append(got.Queued, o)
+					}
+				},
 				Free: func(o string) {
 					if !slices.Contains(got.Freed, o) {
 						got.Freed = append(got.Freed, o)
 					}
 				},
 			}
-			tc.event(w, &recorder{queued: &got.Queued})
+			tc.event(w)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("\n%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
-	}
-}
-
-// recorder is a queue that records each object once, in the order of the first adds.
-type recorder struct {
-	workqueue.TypedRateLimitingInterface[string]
-	queued *[]string
-}
-
-func (r *recorder) AddAfter(o string, _ time.Duration) {
-	if !slices.Contains(*r.queued, o) {
-		*r.queued = append(*r.queued, o)
 	}
 }

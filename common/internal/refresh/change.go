@@ -4,10 +4,14 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // A Change says that remote secrets of some stores have changed.
 type Change struct {
+	// Kind is that of the stores.
+	Kind    provider.Kind
 	Secrets []Secret
 	// Stores are those that may have one of the secrets. Their objects name secrets by the same rules.
 	Stores map[types.NamespacedName]bool

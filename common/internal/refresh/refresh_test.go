@@ -1,6 +1,7 @@
 package refresh
 
 import (
+	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,22 +9,13 @@ import (
 )
 
 func TestPublish(t *testing.T) {
-	b := &Bus{}
-	Source[string](b, func(e Event) bool { return e.Namespace == "" }, nil)
-	Source[string](b, func(e Event) bool { return e.Namespace != "" }, nil)
-	for _, e := range []Event{{Store: types.NamespacedName{Name: "a"}}, {Store: types.NamespacedName{Name: "b"}, Namespace: "shop"}, {Store: types.NamespacedName{Name: "c"}}} {
-		b.Publish(e)
+	b, got := &Bus{}, [2][]string{}
+	On(b, func(_ context.Context, e Event) { got[0] = append(got[0], e.Store.Name) })
+	On(b, func(_ context.Context, m Missed) { got[1] = append(got[1], m.By) })
+	for _, e := range []any{Event{Store: types.NamespacedName{Name: "a"}}, Missed{By: "b"}, Event{Store: types.NamespacedName{Name: "c"}}} {
+		b.Publish(t.Context(), e)
 	}
-	var got [][]string
-	for _, s := range b.subs {
-		close(s.events)
-		var names []string
-		for e := range s.events {
-			names = append(names, e.Object.Store.Name)
-		}
-		got = append(got, names)
-	}
-	if diff := cmp.Diff([][]string{{"a", "c"}, {"b"}}, got); diff != "" {
-		t.Errorf("Publish(): each controller gets what it wants, in order: -want, +got:\n%s", diff)
+	if diff := cmp.Diff([2][]string{{"a", "c"}, {"b"}}, got); diff != "" {
+		t.Errorf("Publish(): each subscriber gets what it wants, in order: -want, +got:\n%s", diff)
 	}
 }

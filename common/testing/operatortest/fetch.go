@@ -105,7 +105,7 @@ func read(t *testing.T, l *dispatch.Loader, objects [][]string) {
 			reads = append(reads, provider.Read{Ref: provider.Ref{Key: k}})
 		}
 		wg.Go(func() {
-			got, release, err := l.Read(t.Context(), reads, dispatch.New, time.Time{})
+			got, release, err := l.Read(t.Context(), reads, true, time.Time{})
 			defer release()
 			answered.Done()
 			answered.Wait()

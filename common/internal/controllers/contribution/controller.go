@@ -47,7 +47,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, refs *r
 			walks.Enqueue(reconcile.Request{NamespacedName: key}, queue.Low)
 		}
 	})
-	return handlers{refs, r.objects, walks.Interrupt, walks.Notify}.watch(c, mgr.GetCache(), o)
+	return handlers{refs, r.objects, walks.Interrupt, walks.Notify, walks.EnqueueAfter}.watch(c, mgr.GetCache(), o)
 }
 
 // New returns a Reconciler. live must not read from a cache.
@@ -61,7 +61,7 @@ func New(cache client.Reader, live client.Client, pool *dispatch.Pool, refs *ref
 // Events returns handlers that enqueue changed objects, and the objects of changed parts. interrupt ends the wait for a
 // store in the walk over an object.
 func (r *Reconciler) Events(interrupt func(reconcile.Request)) (objects, parts handler.EventHandler) {
-	h := handlers{r.referrers, r.objects, interrupt, nil}
+	h := handlers{r.referrers, r.objects, interrupt, nil, nil}
 	return h.objectEvents(), h.partEvents()
 }
 
@@ -70,15 +70,16 @@ type handlers struct {
 	referrers *referrers.Referrers
 	objects   *kit.Memory[types.NamespacedName, object]
 	interrupt func(reconcile.Request)
-	// notified is kit.Controller.Notify.
+	// notified is kit.Controller.Notify, and enqueue is kit.Controller.EnqueueAfter.
 	notified func(req reconcile.Request, source any, after time.Duration)
+	enqueue  func(req reconcile.Request, priority int, after time.Duration)
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
 
 func (h handlers) watch(c controller.Controller, from cache.Cache, o Options) error {
-	wake := &kit.Wake[reconcile.Request]{Resolver: h.referrers.Resolver, Namespaced: o.Namespaced, Referrers: h.referring, Free: h.free, Notify: h.notify}
+	wake := &kit.Wake[reconcile.Request]{Resolver: h.referrers.Resolver, Namespaced: o.Namespaced, Referrers: h.referring, Free: h.free, Notify: h.notify, Enqueue: h.enqueue}
 	for _, s := range append([]source.Source{
 		source.Kind[client.Object](from, &v1alpha1.ExternalSecret{}, h.objectEvents()),
 		source.Kind[client.Object](from, resolve.SecretMetadata(), h.partEvents()),

@@ -184,7 +184,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *subject, why policy.Why) (rec
 		return r.reportVerdict(ctx, s, *refused, s.pause())
 	}
 	at, basis := r.opts.Now(), s.basis()
-	values, release, err := s.stores.Read(ctx, r.pool, fetch.Urgency(why, s.obj.attempts.Failed()), fetch.After(why, &s.obj.attempts))
+	values, release, err := s.stores.Read(ctx, r.pool, fetch.Urgent(why, s.obj.attempts.Failed()), fetch.After(why, &s.obj.attempts))
 	if err != nil {
 		return reconcile.Result{}, err
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -50,9 +49,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, resolve
 		if err != nil {
 			return errors.Wrapf(err, "cannot watch %s", k.GoName())
 		}
-		if err := c.Watch(refresh.Source(o.Bus, r.concerns, r.miss)); err != nil {
-			return errors.Wrap(err, "cannot watch missed changes")
-		}
+		refresh.On(o.Bus, r.miss)
 	}
 	return nil
 }
@@ -98,16 +95,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, nil
 }
 
-// concerns reports whether an event source of this Kind has missed a change.
-func (r *Reconciler) concerns(e refresh.Event) bool {
-	return e.Missed != nil && strings.HasPrefix(e.Missed.By, r.kind.GoName()+"/")
-}
-
 // miss counts a change that an event source has missed.
-func (r *Reconciler) miss(_ context.Context, e refresh.Event, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	key := types.NamespacedName{Name: strings.TrimPrefix(e.Missed.By, r.kind.GoName()+"/")}
+func (r *Reconciler) miss(_ context.Context, m refresh.Missed) {
+	name, mine := strings.CutPrefix(m.By, r.kind.GoName()+"/")
+	if !mine {
+		return
+	}
+	key := types.NamespacedName{Name: name}
 	if !r.kind.Cluster {
-		key.Namespace = e.Missed.Namespace
+		key.Namespace = m.Namespace
 	}
 	r.mu.Lock()
 	rc := r.running[key]

@@ -48,10 +48,10 @@ func (m *matcher) match(ctx context.Context, from provider.EventSourceObject, so
 			continue
 		}
 		for _, s := range m.scopes(ctx, k, from) {
-			c := &refresh.Change{Stores: s.of, At: at, By: m.kind + "/" + from.GetName(), Source: source, Namespace: from.GetNamespace(), Admits: admits}
+			c := &refresh.Change{Kind: k.Kind, Stores: s.of, At: at, By: m.kind + "/" + from.GetName(), Source: source, Namespace: from.GetNamespace(), Admits: admits}
 			of := changes(c, k, s.one, all)
 			if len(of) > 0 {
-				m.bus.Notify(ctx, k.Kind, c)
+				m.bus.Publish(ctx, c)
 			}
 			for j, i := range of {
 				matched[i] = matched[i] || c.Secrets[j].Matched

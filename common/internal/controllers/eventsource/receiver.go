@@ -93,7 +93,7 @@ func (rc *receiver) run(ctx context.Context) {
 func (rc *receiver) call(ctx context.Context, f func(context.Context, *provider.Link) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	l, err := rc.pool.Connection(rc.kind, rc.source, "").Link(ctx)
+	l, err := rc.pool.Loader(rc.kind, rc.source, "").Link(ctx)
 	if err != nil {
 		return err
 	}

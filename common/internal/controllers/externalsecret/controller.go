@@ -60,7 +60,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, watches
 			r.enqueue(key, queue.Low)
 		}
 	})
-	h := handlers{referrers: refs, objects: r.objects, elected: mgr.Elected(), now: o.Now, interrupt: walks.Interrupt, notified: walks.Notify}
+	h := handlers{referrers: refs, objects: r.objects, elected: mgr.Elected(), now: o.Now, interrupt: walks.Interrupt, notified: walks.Notify, enqueue: walks.EnqueueAfter}
 	if err := h.watch(c, mgr.GetCache(), o); err != nil || !o.ConfigMapTargets {
 		return err
 	}

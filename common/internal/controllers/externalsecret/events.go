@@ -37,8 +37,9 @@ type handlers struct {
 	now     func() time.Time
 	// interrupt ends the wait for a store in the walk over an object.
 	interrupt func(reconcile.Request)
-	// notified is kit.Controller.Notify.
+	// notified is kit.Controller.Notify, and enqueue is kit.Controller.EnqueueAfter.
 	notified func(req reconcile.Request, source any, after time.Duration)
+	enqueue  func(req reconcile.Request, priority int, after time.Duration)
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets,verbs=list;watch
@@ -48,7 +49,7 @@ type handlers struct {
 
 func (h *handlers) watch(c controller.Controller, from cache.Cache, o Options) error {
 	secrets := resolve.SecretMetadata()
-	wake := &kit.Wake[reconcile.Request]{Resolver: h.referrers.Resolver, Namespaced: o.Namespaced, Referrers: h.referring, Free: h.requestRead, Notify: h.notify}
+	wake := &kit.Wake[reconcile.Request]{Resolver: h.referrers.Resolver, Namespaced: o.Namespaced, Referrers: h.referring, Free: h.requestRead, Notify: h.notify, Enqueue: h.enqueue}
 	for _, s := range append([]source.Source{
 		source.Kind[client.Object](from, &v1alpha1.ExternalSecret{}, h.objectEvents()),
 		source.Kind[client.Object](from, secrets, h.secretEvents()),

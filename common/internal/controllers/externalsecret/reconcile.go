@@ -224,7 +224,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *subject) (*outcome, error) {
 		s.state.why = policy.Changed
 	}
 	at := r.opts.Now()
-	values, release, err := s.stores.Read(ctx, r.pool, fetch.Urgency(s.state.why, s.obj.attempts.Failed()), fetch.After(s.state.why, &s.obj.attempts))
+	values, release, err := s.stores.Read(ctx, r.pool, fetch.Urgent(s.state.why, s.obj.attempts.Failed()), fetch.After(s.state.why, &s.obj.attempts))
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +284,7 @@ func foundBy(s *subject) string {
 	case policy.Elapsed:
 		metrics.Found(metrics.Polling)
 		if s.seen.EventSource != "" && len(s.seen.Sources) == 1 && s.es.Spec.SyncWindows == nil && s.obj.attempts.Notified().IsZero() {
-			s.opts.Bus.Publish(refresh.Event{Missed: &refresh.Missed{By: s.seen.EventSource, Namespace: s.es.Namespace}})
+			s.opts.Bus.Publish(context.Background(), refresh.Missed{By: s.seen.EventSource, Namespace: s.es.Namespace})
 		}
 	case policy.NotDue, policy.Requested, policy.First, policy.Changed, policy.Retry, policy.TargetLost:
 	}

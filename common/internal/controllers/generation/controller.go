@@ -100,5 +100,5 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, keys *p
 	if err != nil {
 		return errors.Wrap(err, "cannot create the controller")
 	}
-	return r.start(c, mgr.GetCache())
+	return r.start(c, mgr.GetCache(), walks.EnqueueAfter)
 }

@@ -24,8 +24,8 @@ import (
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch,roleName=cluster
 
 // start starts the watches of a controller.
-func (r *Reconciler) start(c controller.TypedController[request], from cache.Cache) error {
-	wake := &kit.Wake[request]{Resolver: r.generators.resolver, Namespaced: r.generators.opts.Namespaced, Referrers: r.referring, Free: r.free}
+func (r *Reconciler) start(c controller.TypedController[request], from cache.Cache, enqueue func(req request, priority int, after time.Duration)) error {
+	wake := &kit.Wake[request]{Resolver: r.generators.resolver, Namespaced: r.generators.opts.Namespaced, Referrers: r.referring, Free: r.free, Enqueue: enqueue}
 	sources := append(wake.Sources(from, r.generators.opts.Bus),
 		source.TypedKind[client.Object](from, &v1alpha1.ExternalSecret{}, kit.OnEvent(r.onObject)),
 		source.TypedKind[client.Object](from, &v1alpha1.PushSecret{}, kit.OnEvent(r.onObject)),

@@ -108,7 +108,7 @@ func (g *generators) call(ctx context.Context, req request, ref v1alpha1.StoreRe
 		// A call is not interrupted when the operator shuts down: the values that it made would be lost.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.opts.CallTimeout)
 		defer cancel()
-		gen, err := g.pool.Connection(h.Kind, h.Store, h.CredentialsNamespace).Link(ctx)
+		gen, err := g.pool.Loader(h.Kind, h.Store, h.CredentialsNamespace).Link(ctx)
 		if err != nil {
 			return err
 		}

@@ -66,5 +66,5 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 	if err != nil {
 		return errors.Wrap(err, "cannot create the controller of stores")
 	}
-	return r.watch(c, mgr.GetCache(), o)
+	return r.watch(c, mgr.GetCache(), o, objects.EnqueueAfter)
 }

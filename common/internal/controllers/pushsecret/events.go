@@ -3,6 +3,7 @@ package pushsecret
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -35,8 +36,8 @@ func requestFor(key types.NamespacedName) reconcile.Request {
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch,roleName=cluster
 
 // watch starts the watches of a controller, which turn events into requests.
-func (r *reconciler) watch(c controller.Controller, informers cache.Cache, o setup.Options) error {
-	wake := &kit.Wake[reconcile.Request]{Resolver: r.routes, Namespaced: o.Namespaced, Referrers: r.referring, Free: r.free, Notify: r.notify}
+func (r *reconciler) watch(c controller.Controller, informers cache.Cache, o setup.Options, enqueue func(req reconcile.Request, priority int, after time.Duration)) error {
+	wake := &kit.Wake[reconcile.Request]{Resolver: r.routes, Namespaced: o.Namespaced, Referrers: r.referring, Free: r.free, Notify: r.notify, Enqueue: enqueue}
 	objects := source.Kind[client.Object](informers, &v1alpha1.PushSecret{}, r.objectEvents())
 	for _, s := range append(wake.Sources(informers, o.Bus), objects) {
 		if err := c.Watch(s); err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -63,7 +62,7 @@ func (s *Suspects) Suspect(k provider.Kind, key types.NamespacedName) {
 	if s.lately(k.GoName()+"/"+key.String(), time.Now()) {
 		return
 	}
-	s.bus.Publish(refresh.Event{Kind: k, Store: key})
+	s.bus.Publish(context.Background(), refresh.Event{Kind: k, Store: key})
 }
 
 // lately reports whether Suspects has triggered a validation of a store within suspectEvery. If not, it records one
@@ -134,16 +133,12 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup
 		if err != nil {
 			return errors.Wrapf(err, "cannot watch %s", k.GoName())
 		}
-		concerns := func(e refresh.Event) bool {
-			return e.Namespace == "" && e.Kind.GoName() == k.GoName()
-		}
-		if err := c.Watch(refresh.Source(o.Bus, concerns, func(_ context.Context, e refresh.Event, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			req := reconcile.Request{NamespacedName: e.Store}
-			walks.Interrupt(req) // The cause of a slow check may be fixed.
-			queue.AddTo(q, queue.High, 0, req)
-		})); err != nil {
-			return errors.Wrapf(err, "cannot watch credentials of %s", k.GoName())
-		}
+		refresh.On(o.Bus, func(_ context.Context, e refresh.Event) {
+			if req := (reconcile.Request{NamespacedName: e.Store}); e.Namespace == "" && e.Kind.GoName() == k.GoName() {
+				walks.Interrupt(req) // The cause of a slow check may be fixed.
+				walks.Enqueue(req, queue.High)
+			}
+		})
 	}
 	return nil
 }

@@ -174,7 +174,7 @@ func (r *Reconciler) ask(ctx context.Context, s provider.Object) (*provider.Link
 			return nil, nil // Each namespace has its own credentials, so there is no login to check.
 		}
 	}
-	l, err := r.connect(ctx, s)
+	l, err := r.pool.Loader(r.kind, s, "").Link(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -214,13 +214,6 @@ func (r *Reconciler) checkNamed(ctx context.Context, s provider.Object) error {
 		}
 	}
 	return nil
-}
-
-func (r *Reconciler) connect(ctx context.Context, s provider.Object) (*provider.Link, error) {
-	if r.kind.Generator || r.kind.EventSource {
-		return r.pool.Connection(r.kind, s, "").Link(ctx)
-	}
-	return r.pool.Loader(r.kind, s, "").Link(ctx)
 }
 
 // missedFor is how long a condition reports a change that an event source has missed.
