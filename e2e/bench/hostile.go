@@ -101,10 +101,14 @@ func (h *hostile) tenants() []tenant {
 	return all
 }
 
-// reads makes many objects read many secrets of one kind every second.
 func (h *hostile) reads(kind string, objects, keys int) tenant {
+	return readsMany(h.server.URL, kind, objects, keys)
+}
+
+// readsMany makes many objects read many secrets of one kind every second.
+func readsMany(server, kind string, objects, keys int) tenant {
 	return func(ctx context.Context, s *stack.Stack, _ *vault, ns string) error {
-		if err := errors.Join(s.CreateNamespace(ctx, ns), ownStore(ctx, s, ns, "store", h.server.URL)); err != nil {
+		if err := errors.Join(s.CreateNamespace(ctx, ns), ownStore(ctx, s, ns, "store", server)); err != nil {
 			return err
 		}
 		return each(workload(ns, objects, 1), clients, func(o Object) error {

@@ -148,3 +148,17 @@ func (v *vault) post(path, body string) error {
 	}
 	return nil
 }
+
+// has reports whether the root token finds a secret in Vault.
+func (v *vault) has(path string) (bool, error) {
+	req, err := http.NewRequest(http.MethodGet, v.Address+"/v1/"+path, nil) //nolint:noctx // A loopback address.
+	if err != nil {
+		return false, err
+	}
+	req.Header.Set("X-Vault-Token", v.RootToken)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false, err
+	}
+	return resp.StatusCode == http.StatusOK, resp.Body.Close()
+}

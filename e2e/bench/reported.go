@@ -6,6 +6,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -179,8 +180,11 @@ func permit(ctx context.Context, s *stack.Stack) error {
 }
 
 // sendRequest sends a signed request to an EventReceiver.
-func sendRequest(ctx context.Context, url, key string) error {
-	body := fmt.Appendf(nil, `{"keys":[%q]}`, key)
+func sendRequest(ctx context.Context, url string, keys ...string) error {
+	body, err := json.Marshal(map[string]any{"keys": keys})
+	if err != nil {
+		return err
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return err

@@ -28,8 +28,11 @@ const (
 
 // Tenants measures how long new objects of ordinary tenants wait, and the operator's memory, first alone and
 // then with tenants that disturb as much as they can. It uses provider-vault, because there each tenant
-// chooses the server.
-func Tenants(ctx context.Context, r *Report) error {
+// chooses the server. Then it attacks three modules in all ways at once.
+func Tenants(ctx context.Context, r *Report, attackLasts time.Duration) error {
+	if err := attackAll(ctx, r, attackLasts); err != nil {
+		return err
+	}
 	alone, err := onStack(ctx, func(s *stack.Stack) (shared, error) { return share(ctx, s, nil) })
 	if err != nil {
 		return err
@@ -217,8 +220,8 @@ func watchMemory(p *stack.Process) (peak func() float64) {
 }
 
 // ownStore creates the store of a tenant with its own server, which passes validation.
-func ownStore(ctx context.Context, s *stack.Stack, ns, name, server string) error {
-	return s.VaultStore(ctx, ns, name, server, "secret", "token", func(st *vaultv1.VaultKV) { st.Spec.GatingPolicy = v1alpha1.GatingDisabled })
+func ownStore(ctx context.Context, s *stack.Stack, ns, name, server string, change ...func(*vaultv1.VaultKV)) error {
+	return s.VaultStore(ctx, ns, name, server, "secret", "token", append(change, func(st *vaultv1.VaultKV) { st.Spec.GatingPolicy = v1alpha1.GatingDisabled })...)
 }
 
 // pushing returns an object that pushes a Secret to a store.

@@ -33,6 +33,7 @@ func run() error {
 		rounds     = flag.Int("rounds", 3, "rounds of floor and operator; the median counts")
 		kills      = flag.Int("kills", 8, "times that the operator is killed while it syncs")
 		soak       = flag.Duration("soak", 0, "run only the soak, for this long")
+		attack     = flag.Duration("attack", 5*time.Minute, "time that the hostile tenants of the scenario tenants have, all at once")
 		only       = flag.String("only", "", "scenarios to run, separated by commas: create, together, template, restart, steady, faults, kill, push, fanout, mixed, modules, tenants, paths, replicas, events, reported; default: all")
 		out        = flag.String("json", "bench.json", "file for the figures as JSON")
 	)
@@ -60,7 +61,7 @@ func run() error {
 		{"fanout", 5 * time.Minute, func(ctx context.Context) error { return bench.FanOut(ctx, r, *rounds) }},
 		{"mixed", 5 * time.Minute, func(ctx context.Context) error { return bench.Mixed(ctx, r) }},
 		{"modules", 10 * time.Minute, func(ctx context.Context) error { return bench.Modules(ctx, r) }},
-		{"tenants", 15 * time.Minute, func(ctx context.Context) error { return bench.Tenants(ctx, r) }},
+		{"tenants", 20*time.Minute + *attack, func(ctx context.Context) error { return bench.Tenants(ctx, r, *attack) }},
 		{"paths", 10 * time.Minute, func(ctx context.Context) error { return bench.Paths(ctx, r) }},
 		{"replicas", 5 * time.Minute, func(ctx context.Context) error { return bench.Replicas(ctx, r) }},
 		{"events", 10 * time.Minute, func(ctx context.Context) error {
