@@ -13,8 +13,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
+	awsv1 "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 )
 
 const (
@@ -31,6 +36,8 @@ type attack struct {
 	receiver string
 	// ordinary are objects of ordinary tenants.
 	ordinary []Object
+	// accepted is the number of events that hostile tenants have sent.
+	accepted atomic.Int64
 	wg       sync.WaitGroup
 }
 
@@ -59,7 +66,7 @@ func hostilities() []hostility {
 	}
 }
 
-// go runs f again and again until ctx ends.
+// repeat runs f again and again until ctx ends.
 func (a *attack) repeat(ctx context.Context, every time.Duration, f func(i int) error) {
 	a.wg.Go(func() {
 		tick := time.NewTicker(every)
@@ -92,11 +99,12 @@ func (a *attack) run(ctx context.Context, r *Report, lasts time.Duration) error 
 	if err != nil {
 		return err
 	}
-	defer func() {
+	kill := func() {
 		for _, p := range processes {
 			_ = p.Kill()
 		}
-	}()
+	}
+	defer kill()
 	figures, stop, err := a.figures(ctx)
 	if err != nil {
 		return err
@@ -124,6 +132,7 @@ func (a *attack) run(ctx context.Context, r *Report, lasts time.Duration) error 
 		}
 		r.Progress("hostile-%d: %s, after %.1f s", i+1, h.what, time.Since(start).Seconds())
 	}
+	defer kill() // A server cannot close while it is asked.
 	begin, before := time.Now(), map[string]int64{}
 	for what, n := range calls {
 		before[what] = n.Load()
@@ -137,7 +146,44 @@ func (a *attack) run(ctx context.Context, r *Report, lasts time.Duration) error 
 	for _, what := range slices.Sorted(maps.Keys(calls)) {
 		r.Add(Row{Scenario: "tenants", What: "calls a second: " + what, Value: float64(calls[what].Load()-before[what]) / seconds, Unit: "calls", Bound: atMost(callsOfOne)})
 	}
-	return errors.Join(a.lists(r, begin, seconds), ctx.Err())
+	return errors.Join(a.effects(ctx, r), a.lists(r, begin, seconds), ctx.Err())
+}
+
+// effects prints what the hostile objects have reached: the conditions of each tenant's objects, and the number of pushed entries.
+func (a *attack) effects(ctx context.Context, r *Report) error {
+	var reads v1alpha1.ExternalSecretList
+	var pushes v1alpha1.PushSecretList
+	var sources awsv1.AWSEventSourceList
+	if err := errors.Join(a.Admin.List(ctx, &reads), a.Admin.List(ctx, &pushes), a.Admin.List(ctx, &sources)); err != nil {
+		return err
+	}
+	counts, entries := map[string]int{}, 0
+	count := func(ns, kind string, conditions []metav1.Condition) {
+		reason := "none"
+		if c := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady); c != nil {
+			reason = c.Reason
+		}
+		counts[ns+": "+kind+" "+reason]++
+	}
+	for _, o := range reads.Items {
+		count(o.Namespace, "ExternalSecrets", o.Status.Conditions)
+	}
+	for _, o := range pushes.Items {
+		count(o.Namespace, "PushSecrets", o.Status.Conditions)
+		for _, st := range o.Status.Stores {
+			entries += len(st.Entries)
+		}
+	}
+	for _, o := range sources.Items {
+		count(o.Namespace, "AWSEventSources", o.Status.Conditions)
+	}
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
+		if strings.HasPrefix(what, "hostile-") {
+			r.Progress("%s: %d", what, counts[what])
+		}
+	}
+	r.Progress("entries of pushes: %d, accepted requests with events: %d", entries, a.accepted.Load())
+	return nil
 }
 
 func counted(n *atomic.Int64, next http.Handler) http.Handler {
@@ -153,20 +199,10 @@ func (a *attack) lists(r *Report, since time.Time, seconds float64) error {
 	if err != nil {
 		return err
 	}
-	counts, watches := map[string]int{}, 0
+	counts := map[string]int{}
 	for _, e := range events {
-		of := strings.HasPrefix(e.User.Username, "system:serviceaccount:"+stack.Namespace+":")
-		switch {
-		case of && e.Verb == "list":
-			tenant, _, _ := strings.Cut(strings.TrimPrefix(e.ObjectRef.Namespace, "hostile-"), "-")
-			if strings.HasPrefix(e.ObjectRef.Namespace, "hostile-") {
-				tenant = "hostile-" + tenant
-			} else if e.ObjectRef.Namespace != "" {
-				tenant = "ordinary"
-			}
-			counts[tenant]++
-		case of && e.Verb == "watch":
-			watches++
+		if e.Verb == "list" && strings.HasPrefix(e.User.Username, "system:serviceaccount:"+stack.Namespace+":") {
+			counts[tenantOf(e.ObjectRef.Namespace)]++
 		}
 	}
 	for _, tenant := range slices.Sorted(maps.Keys(counts)) {
@@ -176,8 +212,19 @@ func (a *attack) lists(r *Report, since time.Time, seconds float64) error {
 		}
 		r.Add(row)
 	}
-	r.Progress("%d watches", watches)
 	return nil
+}
+
+// tenantOf returns the tenant of a namespace. A hostile one can have several, of which each begins with the name of the tenant.
+func tenantOf(ns string) string {
+	parts := strings.Split(ns, "-")
+	switch {
+	case parts[0] == "hostile":
+		return strings.Join(parts[:2], "-")
+	case ns == "":
+		return ""
+	}
+	return "ordinary tenants"
 }
 
 // startModules starts the modules and creates what ordinary tenants have.

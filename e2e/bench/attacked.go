@@ -27,10 +27,11 @@ const (
 	between = 250 * time.Millisecond
 )
 
-// A figure is something for which an ordinary tenant waits. once returns when it has happened, and the time at which the tenant asked for it.
+// A figure is something for which an ordinary tenant waits, or the floor, which no operator takes part in. once returns when it has happened, and the time at which the tenant asked for it.
 type figure struct {
-	what string
-	once func(ctx context.Context, i int) (time.Time, error)
+	what  string
+	floor bool
+	once  func(ctx context.Context, i int) (time.Time, error)
 }
 
 // observed is what ordinary tenants see during some time.
@@ -39,13 +40,18 @@ type observed struct {
 	waits   [][]time.Duration
 	// memory is the maximum memory of each module, in MB.
 	memory map[string]float64
+	// cores is the processor time of each module in a second.
+	cores map[string]float64
 }
 
 // observe measures all figures at the same time.
 func observe(ctx context.Context, processes map[string]*stack.Process, figures []figure, lasts time.Duration) observed {
-	out := observed{figures: figures, waits: make([][]time.Duration, len(figures))}
-	peaks := watchAll(processes)
-	end := time.Now().Add(lasts)
+	out := observed{figures: figures, cores: map[string]float64{}, waits: make([][]time.Duration, len(figures))}
+	peaks, start, cpu := watchAll(processes), time.Now(), map[string]time.Duration{}
+	for name, p := range processes {
+		cpu[name] = cpuOf(p)
+	}
+	end := start.Add(lasts)
 	var wg sync.WaitGroup
 	for i, f := range figures {
 		wg.Go(func() {
@@ -53,7 +59,7 @@ func observe(ctx context.Context, processes map[string]*stack.Process, figures [
 				once, cancel := context.WithTimeout(ctx, givenUp)
 				begin := time.Now()
 				start, err := f.once(once, len(out.waits[i]))
-				if err != nil { // It counts from the first step.
+				if err != nil { // A failure counts as a measure that was given up.
 					start = begin.Add(-givenUp + time.Since(begin))
 				}
 				cancel()
@@ -64,6 +70,9 @@ func observe(ctx context.Context, processes map[string]*stack.Process, figures [
 	}
 	wg.Wait()
 	out.memory = peaks()
+	for name, p := range processes {
+		out.cores[name] = (cpuOf(p) - cpu[name]).Seconds() / time.Since(start).Seconds()
+	}
 	return out
 }
 
@@ -86,16 +95,21 @@ func watchAll(processes map[string]*stack.Process) func() map[string]float64 {
 func (o observed) report(r *Report, alone observed) {
 	for i, f := range o.figures {
 		r.Add(Row{Scenario: "tenants", What: fmt.Sprintf("%s: p99 of %d, alone", f.what, len(alone.waits[i])), Value: percentile(alone.waits[i], 99), Unit: "s"})
-		r.Add(Row{
+		row := Row{
 			Scenario: "tenants", What: fmt.Sprintf("%s: p99 of %d, all attacks at once", f.what, len(o.waits[i])), Value: percentile(o.waits[i], 99), Unit: "s", Bound: atMost(waitsAtMost),
 			Note: fmt.Sprintf("p50 %.2f s, slowest %.2f s", percentile(o.waits[i], 50), percentile(o.waits[i], 100)),
-		})
+		}
+		if f.floor {
+			row.Bound = nil
+		}
+		r.Add(row)
 	}
 	for _, name := range []string{stack.ProviderVault, stack.ProviderAWS, stack.GeneratorKeys} {
 		r.Add(Row{
 			Scenario: "tenants", What: "memory that all attacks at once add: " + name, Value: o.memory[name] - alone.memory[name], Unit: "MB", Bound: atMost(64 * mebibyte),
 			Note: fmt.Sprintf("%.0f and %.0f MB", alone.memory[name], o.memory[name]),
 		})
+		r.Add(Row{Scenario: "tenants", What: "cores used, all attacks at once: " + name, Value: o.cores[name], Unit: "cores", Note: fmt.Sprintf("alone %.2f", alone.cores[name])})
 	}
 }
 
@@ -117,12 +131,13 @@ func (a *attack) figures(ctx context.Context) (figures []figure, stop func(), er
 		return seen
 	}
 	figures = []figure{
-		{"a new object", a.newObject(watch(vaultv1.Group))},
-		{"a changed secret by request", a.changedSecret(watch(vaultv1.Group))},
-		{"a push", a.push},
-		{"an Ed25519 key", a.newKey(watch("keys.direct-secrets.io"))},
-		{"an event by SQS", a.queued(watch(awsv1.Group))},
-		{"an event by HTTP", a.received(watch(vaultv1.Group))},
+		{"a new object", false, a.newObject(watch(vaultv1.Group))},
+		{"a changed secret by request", false, a.changedSecret(watch(vaultv1.Group))},
+		{"a push", false, a.push},
+		{"an Ed25519 key", false, a.newKey(watch("keys.direct-secrets.io"))},
+		{"an event by SQS", false, a.queued(watch(awsv1.Group))},
+		{"an event by HTTP", false, a.received(watch(vaultv1.Group))},
+		{"floor: a value in Vault and a Secret, without an operator", true, a.plain(watch("plain"))},
 	}
 	ns := a.ordinary[0].Namespace
 	queue := a.AWS.AddQueue("ordinary")
@@ -234,6 +249,17 @@ func ofKey(at types.NamespacedName, change ...change) *v1alpha1.ExternalSecret {
 		es.Spec.StoreRef, es.Spec.Data = nil, nil
 		es.Spec.DataFrom = []v1alpha1.DataFromEntry{{SourceRef: &v1alpha1.SourceRef{GeneratorRef: &v1alpha1.StoreRef{Kind: "SSHKey", Name: "key"}}}}
 	})...)
+}
+
+// plain does what an operator does for a new object, which shows how busy the machine is.
+func (a *attack) plain(seen *arrivals) func(context.Context, int) (time.Time, error) {
+	return func(ctx context.Context, _ int) (time.Time, error) {
+		start := time.Now()
+		o := Object{NamespacedName: types.NamespacedName{Namespace: a.ordinary[0].Namespace, Name: fmt.Sprint("plain-", start.UnixNano())}, Key: "plain"}
+		return start, after(ctx, seen, o, a.vault.put(o), func() error {
+			return a.Admin.Create(ctx, secretOf(o.Namespace, o.Name, map[string]string{"plain/managed": "true"}, 1))
+		})
+	}
 }
 
 func (a *attack) queued(seen *arrivals) func(context.Context, int) (time.Time, error) {

@@ -146,15 +146,26 @@ func reportsOthers(ctx context.Context, a *attack, ns, server string) error {
 			return err
 		}
 	}
+	a.sendOften(ctx, ns, func(sender, i int) []string {
+		if i%2 == 0 {
+			return keys
+		}
+		return distinct(sender, i, 2000)
+	})
+	return nil
+}
+
+// sendOften sends events with keys as fast as they are accepted.
+func (a *attack) sendOften(ctx context.Context, ns string, keys func(sender, i int) []string) {
 	for sender := range senders {
 		a.repeat(ctx, 10*time.Millisecond, func(i int) error {
-			if i%2 == 0 {
-				return a.send(ctx, ns, keys...)
+			err := a.send(ctx, ns, keys(sender, i)...)
+			if err == nil {
+				a.accepted.Add(1)
 			}
-			return a.send(ctx, ns, distinct(sender, i, 2000)...)
+			return err
 		})
 	}
-	return nil
 }
 
 // distinct returns keys of a length that nothing has used before.
@@ -182,9 +193,7 @@ func findsElsewhere(ctx context.Context, a *attack, ns, server string) error {
 			return err
 		}
 	}
-	for sender := range senders {
-		a.repeat(ctx, 10*time.Millisecond, func(i int) error { return a.send(ctx, ns, distinct(sender, i, 8)...) })
-	}
+	a.sendOften(ctx, ns, func(sender, i int) []string { return distinct(sender, i, 8) })
 	return nil
 }
 
