@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -46,7 +47,7 @@ type hostility struct {
 	what string
 	// serve is the tenant's server; nil if it needs none.
 	serve http.HandlerFunc
-	// start begins the work of the tenant in a namespace. What goes on afterwards ends with ctx.
+	// start begins the work of the tenant in a namespace. Its repeated work ends with ctx.
 	start func(ctx context.Context, a *attack, ns, server string) error
 }
 
@@ -186,9 +187,11 @@ func (a *attack) effects(ctx context.Context, r *Report) error {
 	return nil
 }
 
+// counted counts requests. It reads their bodies, because only then the context of a request ends with its connection.
 func counted(n *atomic.Int64, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n.Add(1)
+		_, _ = io.Copy(io.Discard, r.Body)
 		next.ServeHTTP(w, r)
 	})
 }
