@@ -158,13 +158,15 @@ func (a *attack) effects(ctx context.Context, r *Report) error {
 	if err := errors.Join(a.Admin.List(ctx, &reads), a.Admin.List(ctx, &pushes), a.Admin.List(ctx, &sources)); err != nil {
 		return err
 	}
-	counts, entries := map[string]int{}, 0
+	counts, messages, entries := map[string]int{}, map[string]string{}, 0
 	count := func(ns, kind string, conditions []metav1.Condition) {
-		reason := "none"
+		reason, message := "none", ""
 		if c := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady); c != nil {
-			reason = c.Reason
+			reason, message = c.Reason, c.Message
 		}
-		counts[ns+": "+kind+" "+reason]++
+		key := ns + ": " + kind + " " + reason
+		counts[key]++
+		messages[key] = message
 	}
 	for _, o := range reads.Items {
 		count(o.Namespace, "ExternalSecrets", o.Status.Conditions)
@@ -180,7 +182,7 @@ func (a *attack) effects(ctx context.Context, r *Report) error {
 	}
 	for _, what := range slices.Sorted(maps.Keys(counts)) {
 		if strings.HasPrefix(what, "hostile-") {
-			r.Progress("%s: %d", what, counts[what])
+			r.Progress("%s: %d, such as: %.120s", what, counts[what], messages[what])
 		}
 	}
 	r.Progress("entries of pushes: %d, accepted requests with events: %d", entries, a.accepted.Load())

@@ -197,17 +197,17 @@ func findsElsewhere(ctx context.Context, a *attack, ns, server string) error {
 	return nil
 }
 
-// pushesMany pushes 2,000 properties with each of 100 objects, and removes and creates one of them every second.
+// pushesMany pushes 1,900 properties, which is close to the limit, with each of 106 objects, and removes and creates one of them every second.
 func pushesMany(ctx context.Context, a *attack, ns, _ string) error {
 	source := secretOf(ns, "source", nil, 1)
-	for i := range 2000 {
+	for i := range 1900 {
 		source.Data[fmt.Sprintf("k%04d", i)] = []byte("v")
 	}
 	delete(source.Data, "a")
 	if err := errors.Join(a.CreateNamespace(ctx, ns), a.VaultStore(ctx, ns, "store", a.vault.Address, "secret", a.vault.RootToken), a.Admin.Create(ctx, source)); err != nil {
 		return err
 	}
-	const objects = 100
+	const objects = 106
 	of := func(i int) *v1alpha1.PushSecret {
 		ps := pushing(ns, fmt.Sprint("push-", i%objects), "store", "")
 		ps.Spec.Data, ps.Spec.DeletionPolicy = nil, v1alpha1.PushDeletionDelete
