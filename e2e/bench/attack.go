@@ -147,7 +147,11 @@ func (a *attack) run(ctx context.Context, r *Report, lasts time.Duration) error 
 	for _, what := range slices.Sorted(maps.Keys(calls)) {
 		r.Add(Row{Scenario: "tenants", What: "calls a second: " + what, Value: float64(calls[what].Load()-before[what]) / seconds, Unit: "calls", Bound: atMost(callsOfOne)})
 	}
-	return errors.Join(a.effects(ctx, r), a.lists(r, begin, seconds), ctx.Err())
+	err = errors.Join(a.effects(ctx, r), a.lists(r, begin, seconds), ctx.Err())
+	for _, p := range processes {
+		err = errors.Join(err, p.Kill()) // It is an error if a process has ended by itself.
+	}
+	return err
 }
 
 // effects prints what the hostile objects have reached: the conditions of each tenant's objects, and the number of pushed entries.
