@@ -63,7 +63,7 @@ func hostilities() []hostility {
 		{"four event sources and four finds, answered at once without end", endless(), polls},
 		{"events that name keys of others, for a store that hangs", hang, reportsOthers},
 		{"events for 500 finds in other namespaces", empty, findsElsewhere},
-		{"200,000 pushed properties, and removals", nil, pushesMany},
+		{"pushes of 200,000 properties, and removals", nil, pushesMany},
 	}
 }
 
