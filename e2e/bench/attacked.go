@@ -220,7 +220,7 @@ func (a *attack) change(o Object) error {
 }
 
 // push waits until a new PushSecret is ready.
-func (a *attack) push(ctx context.Context, i int) (time.Time, error) {
+func (a *attack) push(ctx context.Context, _ int) (time.Time, error) {
 	start := time.Now()
 	name := fmt.Sprint("push-", start.UnixNano())
 	ps := pushing(a.ordinary[0].Namespace, name, "store", "ordinary-pushed/"+name)
