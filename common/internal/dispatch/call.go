@@ -78,7 +78,10 @@ func (l *Loader) sendLocked(search bool) time.Duration {
 		}
 		if wait, err := l.heldBackLocked(now, batch[0].urgent); err != nil {
 			l.failLocked(now.Add(-heldBackFor), err)
-			return min(wait, batch[0].since.Add(heldBackFor).Sub(now))
+			for _, e := range l.waiting { // An older one might not be urgent.
+				wait = min(wait, e.since.Add(heldBackFor).Sub(now))
+			}
+			return wait
 		}
 		oldest := slices.MinFunc(batch, func(a, b *entry) int { return a.since.Compare(b.since) })
 		if wait := oldest.since.Add(l.opts.Busy.window(now, len(batch), size)).Sub(now); wait > 0 {
@@ -133,6 +136,7 @@ func (l *Loader) failLocked(since time.Time, err error) {
 			l.landLocked(e, provider.Answer{Err: err})
 		}
 	}
+	l.waiting = unsent(l.waiting)
 }
 
 // call reads a batch of secrets, or makes one search, and delivers the answers. It ends at its timeout, even if the

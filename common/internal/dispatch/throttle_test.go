@@ -144,6 +144,28 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
+// TestHeldBackBehindUrgent has an urgent request come while an older one is held back. Each fails after its own 30 s.
+func TestHeldBackBehindUrgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := filled(3, fake.ReadOnly())
+		b.Inject(fake.Fault{Call: fake.CallGet, Times: 1, Err: throttled(time.Hour)})
+		l := connected(t, connectTo(b), Options{MaxCalls: 1})
+		ask(l, New, "k0")
+		time.Sleep(time.Second)
+		start := time.Now()
+		all := []*asked{ask(l, Periodic, "k1")}
+		time.Sleep(20 * time.Second)
+		all = append(all, ask(l, New, "k2"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		for i, want := range []time.Duration{30 * time.Second, 50 * time.Second} {
+			if got := all[i].at.Load().Sub(start).Round(time.Second); got != want {
+				t.Errorf("request %d fails after %s, want %s", i, got, want)
+			}
+		}
+	})
+}
+
 // TestDelayedRequestHasRetryAfter checks that the error of a delayed request has the provider's RetryAfter.
 func TestDelayedRequestHasRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
