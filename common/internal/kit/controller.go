@@ -102,7 +102,7 @@ func (c *Controller[T]) Reconcile(ctx context.Context, req T) (reconcile.Result,
 	go func() {
 		defer c.walks.places.Release(1)
 		defer q.Done(req)
-		res, err := c.end(ctx, req, f)
+		res, err := c.run(ctx, req, f)
 		if res.Priority != nil {
 			priority = *res.Priority
 		}
@@ -122,7 +122,7 @@ func (c *Controller[T]) Reconcile(ctx context.Context, req T) (reconcile.Result,
 
 // Walk makes a walk over an object that is in no queue.
 func (c *Controller[T]) Walk(ctx context.Context, req T) (reconcile.Result, error) {
-	return c.end(ctx, req, c.begin(ctx, req, queue.High))
+	return c.run(ctx, req, c.begin(ctx, req, queue.High))
 }
 
 // objectID identifies an object among those of all controllers.
@@ -143,8 +143,8 @@ func (c *Controller[T]) begin(ctx context.Context, req T, priority int) *flight 
 	return f
 }
 
-// end makes a walk that has begun. It hides errors that are none.
-func (c *Controller[T]) end(ctx context.Context, req T, f *flight) (reconcile.Result, error) {
+// run makes a walk that has begun. It hides errors that are none.
+func (c *Controller[T]) run(ctx context.Context, req T, f *flight) (reconcile.Result, error) {
 	defer func() {
 		c.mu.Lock()
 		delete(c.flights, req)

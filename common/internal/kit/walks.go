@@ -21,12 +21,12 @@ var (
 
 // Walks are what the walks of all controllers of a process share.
 type Walks struct {
-	// Quotas have the slots: a walk that works has one, and none while it waits for a store.
-	Quotas *quota.Quotas
 	// Stopping reports whether the operator was told to stop. Otherwise the end of its context means that it has lost the
 	// lead. Default: it was told to.
 	Stopping func() bool
 
+	// quotas have the slots: a walk that works has one, and none while it waits for a store.
+	quotas *quota.Quotas
 	// places are those of the walks in flight.
 	places   *semaphore.Weighted
 	inFlight int64
@@ -51,7 +51,7 @@ const InFlight = 1024
 // eighth of them, and the stores that one namespace uses a quarter.
 func NewWalks(q *quota.Quotas, inFlight int) *Walks {
 	return &Walks{
-		Quotas: q, Stopping: func() bool { return true },
+		quotas: q, Stopping: func() bool { return true },
 		places: semaphore.NewWeighted(int64(inFlight)), inFlight: int64(inFlight), shares: newShares(inFlight),
 	}
 }
@@ -96,7 +96,7 @@ type flightKey struct{}
 // takeSlot waits for a slot, of the part of a tenant unless that is empty. It returns false if the operator stops.
 func (f *flight) takeSlot(ctx context.Context, tenant string) bool {
 	f.walks.working.Add(1)
-	end, err := f.walks.Quotas.Slot(ctx, tenant)
+	end, err := f.walks.quotas.Slot(ctx, tenant)
 	if err != nil {
 		f.walks.working.Add(-1)
 		return false
