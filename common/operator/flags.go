@@ -115,7 +115,7 @@ func (l *logs) bind(fs *flag.FlagSet) {
 func (a *addresses) bind(fs *flag.FlagSet) {
 	fs.StringVar(&a.MetricsAddress, "metrics-bind-address", ":8080", "Address of the metrics endpoint; 0 disables it.")
 	fs.BoolVar(&a.MetricsPerObject, "metrics-per-object", false,
-		"Add a series with namespace and name for each failing object, at most 1,000. Anyone who can read metrics can then read these names.")
+		"Add a series with namespace and name for each failing object, at most 1,000, and one for each tenant that has used up a share. Anyone who can read metrics can then read these names.")
 	fs.BoolVar(&a.MetricsAuth, "metrics-auth", false,
 		"Serve metrics over HTTPS, and only to bearer tokens that the API server allows to get /metrics.")
 	fs.StringVar(&a.MetricsCertDir, "metrics-cert-dir", "",

@@ -92,7 +92,7 @@ func (o *Operator) shared(ctx context.Context, mgr *readiness) (*shared, error) 
 		readiness: mgr, live: live, watches: watch.New(meta), board: board, duties: duties,
 		bus: &refresh.Bus{},
 	}
-	quotas := &quota.Quotas{Slots: o.flags.Concurrency}
+	quotas := &quota.Quotas{Slots: o.flags.Concurrency, PerTenant: o.flags.MetricsPerObject}
 	s.walks = kit.NewWalks(quotas, kit.InFlight)
 	s.walks.Stopping = func() bool { return ctx.Err() != nil }
 	if err := mgr.Add(s.walks); err != nil {

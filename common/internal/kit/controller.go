@@ -133,7 +133,7 @@ type objectID[T comparable] struct {
 
 // begin registers a walk, and waits for a slot.
 func (c *Controller[T]) begin(ctx context.Context, req T, priority int) *flight {
-	f := &flight{walks: c.walks, parked: parked{objectID[T]{c, req}, priority, func() { c.Enqueue(req, priority) }}}
+	f := &flight{walks: c.walks, parked: parked{object: objectID[T]{c, req}, priority: priority, queue: func() { c.Enqueue(req, priority) }}}
 	f.interrupted, f.interrupt = context.WithCancel(context.Background())
 	c.mu.Lock()
 	c.flights[req] = f

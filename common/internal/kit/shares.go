@@ -21,6 +21,8 @@ type Place struct {
 // of all namespaces share at a store, and one without store what a tenant has.
 type shares struct {
 	store, tenant int
+	// waits counts an object that waits for a place of its tenant, until it calls done.
+	waits func(tenant string) (done func())
 
 	mu sync.Mutex
 	// used counts the walks, and held are the places of an object: those that its walk has taken, and one for which it was queued.
@@ -36,11 +38,13 @@ type parked struct {
 	object   any
 	priority int
 	queue    func()
+	// done ends its wait for its own tenant.
+	done func()
 }
 
-func newShares(inFlight int) *shares {
+func newShares(inFlight int, waits func(tenant string) (done func())) *shares {
 	return &shares{
-		store: max(1, inFlight/8), tenant: max(1, inFlight/4),
+		waits: waits, store: max(1, inFlight/8), tenant: max(1, inFlight/4),
 		used: map[Place]int{}, held: map[any][]Place{}, waiting: map[Place][]parked{}, parked: map[any]Place{},
 	}
 }
@@ -61,6 +65,9 @@ func (s *shares) enter(o parked, places []Place) bool {
 			s.used[p]++
 			s.held[o.object] = append(s.held[o.object], p)
 		default:
+			if o.done = func() {}; p.Store == "" {
+				o.done = s.waits(p.Tenant)
+			}
 			i, _ := slices.BinarySearchFunc(s.waiting[p], o.priority, func(w parked, priority int) int {
 				if w.priority >= priority {
 					return -1
@@ -116,7 +123,9 @@ func (s *shares) unparkLocked(object any) {
 		return
 	}
 	delete(s.parked, object)
-	s.waiting[p] = slices.DeleteFunc(s.waiting[p], func(o parked) bool { return o.object == object })
+	i := slices.IndexFunc(s.waiting[p], func(o parked) bool { return o.object == object })
+	s.waiting[p][i].done()
+	s.waiting[p] = slices.Delete(s.waiting[p], i, i+1)
 	if len(s.waiting[p]) == 0 {
 		delete(s.waiting, p)
 	}

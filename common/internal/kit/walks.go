@@ -8,6 +8,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"golang.org/x/sync/semaphore"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 )
@@ -52,13 +53,24 @@ const InFlight = 1024
 func NewWalks(q *quota.Quotas, inFlight int) *Walks {
 	return &Walks{
 		quotas: q, Stopping: func() bool { return true },
-		places: semaphore.NewWeighted(int64(inFlight)), inFlight: int64(inFlight), shares: newShares(inFlight),
+		places: semaphore.NewWeighted(int64(inFlight)), inFlight: int64(inFlight),
+		shares: newShares(inFlight, func(tenant string) func() {
+			t := q.Tenant(tenant)
+			done := t.Waits("walks")
+			return func() {
+				done()
+				t.EndUse()
+			}
+		}),
 	}
 }
 
 // Start implements manager.Runnable. It returns when all walks have ended after ctx did, so that none writes after
 // the manager has released the Lease.
 func (w *Walks) Start(ctx context.Context) error {
+	if metrics.Registry.Register(w.quotas) == nil { // Of several operators in a process, the first one is shown.
+		defer metrics.Registry.Unregister(w.quotas)
+	}
 	<-ctx.Done()
 	w.lost.Store(!w.Stopping())
 	return w.places.Acquire(context.WithoutCancel(ctx), w.inFlight) // No walk can begin any longer.
@@ -136,6 +148,22 @@ func Wait(ctx context.Context, places []Place, f func(ctx context.Context) error
 		return ErrInterrupted
 	}
 	return err
+}
+
+// Heavy runs f, which takes a processor for long because a spec asks for it, such as templates. A tenant does one such thing at a time. A walk
+// that waits for that keeps its slot, which is of the part of its tenant.
+func Heavy[V any](ctx context.Context, tenant string, f func() (V, error)) (V, error) {
+	if w, ok := ctx.Value(flightKey{}).(*flight); ok {
+		t := w.walks.quotas.Tenant(tenant)
+		defer t.EndUse()
+		end, err := t.OwnWork(ctx)
+		if err != nil {
+			var none V
+			return none, err
+		}
+		defer end()
+	}
+	return f()
 }
 
 // Finish returns a context for the requests that store what a walk has made at a provider. They are still made while the

@@ -290,7 +290,7 @@ func TestBackOffGrows(t *testing.T) {
 // TestCrowded parks objects at the share of their tenant and at that of a store. Only the first are held back by their own
 // tenant alone.
 func TestCrowded(t *testing.T) {
-	s := newShares(1)
+	s := newShares(1, func(string) func() { return func() {} })
 	enter := func(req, store, tenant string) bool {
 		return s.enter(parked{object: req}, []Place{{Store: types.UID(store), Tenant: tenant}})
 	}
@@ -301,4 +301,31 @@ func TestCrowded(t *testing.T) {
 	if diff := cmp.Diff(map[string]bool{"first": false, "tenant": true, "store": false}, got); diff != "" {
 		t.Errorf("held back by their own tenant: -want, +got:\n%s", diff)
 	}
+}
+
+// TestHeavy has objects of two tenants do heavy work at the same time. Each tenant does one thing after another.
+func TestHeavy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		works, most := map[string]int{}, map[string]int{}
+		c := NewController(NewWalks(&quota.Quotas{}, InFlight), func(ctx context.Context, req string) (reconcile.Result, error) {
+			tenant, _, _ := strings.Cut(req, "/")
+			_, err := Heavy(ctx, tenant, func() (int, error) {
+				works[tenant]++
+				most[tenant], most["both"] = max(most[tenant], works[tenant]), max(most["both"], works["a"]+works["b"])
+				time.Sleep(time.Second)
+				works[tenant]--
+				return 0, nil
+			})
+			return reconcile.Result{}, err
+		})
+		stop := start(t, c)
+		for _, req := range append(names("a", 5), names("b", 5)...) {
+			c.Enqueue(req, queue.High)
+		}
+		time.Sleep(time.Minute)
+		if diff := cmp.Diff(map[string]int{"a": 1, "b": 1, "both": 2}, most); diff != "" {
+			t.Errorf("works at the same time: -want, +got:\n%s", diff)
+		}
+		stop()
+	})
 }

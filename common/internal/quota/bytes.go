@@ -65,6 +65,7 @@ func (h *Held) Grow(ctx context.Context, n, most int64) error {
 	if w == nil {
 		return nil
 	}
+	defer h.tenant.Waits("memory")()
 	select {
 	case <-w.granted:
 		return nil

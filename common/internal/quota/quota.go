@@ -32,6 +32,8 @@ const Slots = 64
 type Quotas struct {
 	// Slots limits the walks that work at the same time. Of those that go on after they have waited, a tenant has at most a quarter.
 	Slots int
+	// PerTenant is true if the metrics name tenants.
+	PerTenant bool
 
 	mu      sync.Mutex
 	tenants map[string]*Tenant
@@ -77,6 +79,8 @@ type Tenant struct {
 	users int
 	// calls, work and slots are those of the tenant. A caller that waits for others has them already.
 	calls, work, slots *semaphore.Weighted
+	// waiting counts the callers that wait, by what they wait for.
+	waiting map[string]int
 
 	// used are the bytes that count, and endedAt is when an answer was last ended for others.
 	used    int64
@@ -104,19 +108,23 @@ func (t *Tenant) Call(ctx context.Context) (end func(bytes int64), err error) {
 	if t == nil {
 		return func(int64) {}, nil
 	}
-	if err := t.calls.Acquire(ctx, 1); err != nil {
+	release, err := t.acquire(ctx, "calls", t.calls)
+	if err != nil {
 		return nil, err
 	}
-	for wait := t.take(time.Now()); wait > 0; wait = t.take(time.Now()) {
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			t.calls.Release(1)
-			return nil, ctx.Err()
+	if wait := t.take(time.Now()); wait > 0 {
+		defer t.Waits("rate")()
+		for ; wait > 0; wait = t.take(time.Now()) {
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+				release()
+				return nil, ctx.Err()
+			}
 		}
 	}
 	return func(bytes int64) {
-		t.calls.Release(1)
+		release()
 		t.Spend(time.Now(), bytes)
 	}, nil
 }
@@ -128,17 +136,23 @@ func (t *Tenant) Work(ctx context.Context) (end func(), err error) {
 		return func() {}, nil
 	}
 	_, work := t.all.shared()
-	return acquire(ctx, t.work, work)
+	return t.acquire(ctx, "work", t.work, work)
+}
+
+// OwnWork waits until no other caller of the tenant works. It is for what takes a processor for less long, so other tenants do not
+// wait. The caller must call end. The error is that of ctx.
+func (t *Tenant) OwnWork(ctx context.Context) (end func(), err error) {
+	return t.acquire(ctx, "work", t.work)
 }
 
 // Slot waits for a slot for a tenant; an empty one has no part of its own. The caller must call end. The error is that of ctx.
 func (q *Quotas) Slot(ctx context.Context, tenant string) (end func(), err error) {
 	slots, _ := q.shared()
 	if tenant == "" {
-		return acquire(ctx, slots)
+		return (*Tenant)(nil).acquire(ctx, "slots", slots)
 	}
 	t := q.Tenant(tenant)
-	release, err := acquire(ctx, t.slots, slots)
+	release, err := t.acquire(ctx, "slots", t.slots, slots)
 	if err != nil {
 		t.EndUse()
 		return nil, err
@@ -159,9 +173,15 @@ func (q *Quotas) shared() (slots, work *semaphore.Weighted) {
 	return q.slots, q.work
 }
 
-// acquire takes one of each, in order, and waits for it.
-func acquire(ctx context.Context, all ...*semaphore.Weighted) (release func(), err error) {
+// acquire takes one of each, in order, and waits for it. The first is the tenant's own.
+func (t *Tenant) acquire(ctx context.Context, what string, all ...*semaphore.Weighted) (release func(), err error) {
 	for i, s := range all {
+		if s.TryAcquire(1) {
+			continue
+		}
+		if i == 0 {
+			defer t.Waits(what)()
+		}
 		if err := s.Acquire(ctx, 1); err != nil {
 			for _, taken := range all[:i] {
 				taken.Release(1)

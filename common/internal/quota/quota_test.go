@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 )
@@ -319,6 +320,53 @@ func TestSlowAnswers(t *testing.T) {
 					t.Errorf("%d bytes are never released", q.Used())
 				}
 			})
+		})
+	}
+}
+
+// TestWaiting has a tenant use up each of its shares. The metric says so, with its name only if that is asked for.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	for _, perTenant := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			q := quota.Quotas{Slots: 4, PerTenant: perTenant}
+			ctx, cancel := context.WithCancel(t.Context())
+			shop := q.Tenant("shop")
+			for range quota.Calls + 1 {
+				go func() { _, _ = shop.Call(ctx) }()
+			}
+			for range 2 {
+				go func() { _, _ = shop.OwnWork(ctx) }()
+				go func() { _, _ = q.Slot(ctx, "shop") }()
+				go func() { _ = shop.Holder(nil).Grow(ctx, 2*quota.Own, 2*quota.Own) }()
+			}
+			defer shop.Waits("walks")()
+			synctest.Wait()
+			want := map[string]float64{"calls": 1, "memory": 1, "rate": 0, "slots": 1, "walks": 1, "work": 1}
+			if perTenant {
+				for _, what := range []string{"calls", "memory", "slots", "walks", "work"} {
+					want[what+" of shop"] = 1
+				}
+			}
+			got := map[string]float64{}
+			registry := prometheus.NewRegistry()
+			registry.MustRegister(&q)
+			families, err := registry.Gather()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range families[0].GetMetric() {
+				what, tenant := m.GetLabel()[0].GetValue(), m.GetLabel()[1].GetValue()
+				if tenant != "" {
+					what += " of " + tenant
+				}
+				got[what] = m.GetGauge().GetValue()
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("callers that wait: -want, +got:\n%s", diff)
+			}
+			cancel()
+			synctest.Wait()
 		})
 	}
 }

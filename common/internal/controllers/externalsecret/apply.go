@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
@@ -40,10 +41,12 @@ type answer struct {
 
 // newAnswer returns the answer for values that come from stores and from parts; templateSources are the sources of the
 // template.
-func newAnswer(s *subject, values render.Values, templateSources render.TemplateSources, at time.Time) *answer {
+func newAnswer(ctx context.Context, s *subject, values render.Values, templateSources render.TemplateSources, at time.Time) *answer {
 	a := &answer{at: at, basis: s.state.basis}
-	a.read, a.err = render.Read(s.es, s.plan, values)
-	a.shape = sync.OnceValues(func() (render.Output, error) { return render.Shape(s.es, s.plan, a.read, templateSources) })
+	a.read, a.err = kit.Heavy(ctx, s.es.Namespace, func() (render.Output, error) { return render.Read(s.es, s.plan, values) })
+	a.shape = sync.OnceValues(func() (render.Output, error) {
+		return kit.Heavy(ctx, s.es.Namespace, func() (render.Output, error) { return render.Shape(s.es, s.plan, a.read, templateSources) })
+	})
 	// A reader of a ConfigMap could guess inputs that its template leaves out.
 	if inputs := render.Inputs(s.es, s.plan, a.read, templateSources); inputs != nil && s.es.Spec.Target.Kind != v1alpha1.TargetConfigMap {
 		a.inputs = target.HashInputs(s.es.UID, inputs)

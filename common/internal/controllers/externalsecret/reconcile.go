@@ -247,7 +247,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *subject) (*outcome, error) {
 		return unread(err)
 	}
 	defer end()
-	return r.apply(ctx, s, newAnswer(s, values, templateSources, at))
+	return r.apply(ctx, s, newAnswer(ctx, s, values, templateSources, at))
 }
 
 // apply brings the target in line with an answer.

@@ -156,7 +156,9 @@ func (s *sources) read(ctx context.Context, held *room.Held, known refs) (conten
 	}
 	size := 0
 	for _, from := range secrets {
-		data, err := render.ShapeData(s.object.Spec.Template, from.Data, templates)
+		data, err := kit.Heavy(ctx, s.object.Namespace, func() (map[string][]byte, error) {
+			return render.ShapeData(s.object.Spec.Template, from.Data, templates)
+		})
 		if err != nil {
 			return content{}, err
 		}
