@@ -144,154 +144,122 @@ func batching(f func(refs []provider.Ref, results []provider.Result) []provider.
 	}
 }
 
-// finding changes the query and the results of Find.
-func finding(ask func(provider.Query) provider.Query, f func(seq iter.Seq2[provider.Value, error]) iter.Seq2[provider.Value, error]) func(good) broken {
+type results = iter.Seq2[provider.Value, error]
+
+// values changes the values of Get and GetBatch.
+func values(f func(v *provider.Value)) func(good) broken {
+	return getting(func(_ provider.Ref, v provider.Value, err error) (provider.Value, error) { f(&v); return v, err })
+}
+
+// readErrors changes the errors of Get and GetBatch.
+func readErrors(f func(ref provider.Ref, err error) error) func(good) broken {
+	return getting(func(ref provider.Ref, v provider.Value, err error) (provider.Value, error) {
+		if err != nil {
+			err = f(ref, err)
+		}
+		return v, err
+	})
+}
+
+// lost turns errors of a class into NotFound.
+func lost(c provider.Class) func(good) broken {
+	return readErrors(func(ref provider.Ref, err error) error {
+		if provider.ClassOf(err) == c {
+			return provider.NewError(provider.NotFound, "secret %q does not exist", ref.Key)
+		}
+		return err
+	})
+}
+
+// querying changes the query of Find.
+func querying(f func(q *provider.Query)) func(good) broken {
 	return func(g good) broken {
-		return broken{good: g, find: func(ctx context.Context, q provider.Query) iter.Seq2[provider.Value, error] {
-			return f(g.Find(ctx, ask(q)))
+		return broken{good: g, find: func(ctx context.Context, q provider.Query) results { f(&q); return g.Find(ctx, q) }}
+	}
+}
+
+// finding replaces the results of Find.
+func finding(f func(found results, yield func(provider.Value, error) bool)) func(good) broken {
+	return func(g good) broken {
+		return broken{good: g, find: func(ctx context.Context, q provider.Query) results {
+			found := g.Find(ctx, q)
+			return func(yield func(provider.Value, error) bool) { f(found, yield) }
 		}}
 	}
 }
 
-func asAsked(q provider.Query) provider.Query { return q }
-
-func whole(seq iter.Seq2[provider.Value, error]) iter.Seq2[provider.Value, error] { return seq }
-
-// lost turns errors of a class into NotFound.
-func lost(c provider.Class) func(provider.Ref, provider.Value, error) (provider.Value, error) {
-	return func(ref provider.Ref, v provider.Value, err error) (provider.Value, error) {
-		if err != nil && provider.ClassOf(err) == c {
-			err = provider.NewError(provider.NotFound, "secret %q does not exist", ref.Key)
-		}
-		return v, err
+// checking replaces Check.
+func checking(f func(ctx context.Context, g good) error) func(good) broken {
+	return func(g good) broken {
+		return broken{good: g, check: func(ctx context.Context) error { return f(ctx, g) }}
 	}
 }
 
-// quiet ends a list without its error.
-func quiet(seq iter.Seq2[provider.Value, error]) iter.Seq2[provider.Value, error] {
-	return func(yield func(provider.Value, error) bool) {
-		for v, err := range seq {
-			if err != nil || !yield(v, nil) {
-				return
-			}
-		}
-	}
-}
-
-// A defect is a possible error of a client.
-type defect struct {
+// defects are possible errors of a client, with the checks that must fail.
+var defects = map[string]struct {
 	reason string
 	spoil  func(good) broken
-	want   []string // They are the checks that must fail.
-}
-
-var defects = map[string]defect{
+	want   []string
+}{
 	"DeniedIsNotFound": {
-		reason: "A denied read that is reported as missing would delete keys.",
-		spoil:  getting(lost(provider.Denied)),
-		want:   []string{"read/failure", "read/failure-of-missing", "read/failure-of-one", "read/wrong-credentials", "batch/mixed", "batch/failure", "batch/wrong-credentials"},
+		"A denied read that is reported as missing would delete keys.", lost(provider.Denied),
+		[]string{"read/failure", "read/failure-of-missing", "read/failure-of-one", "read/wrong-credentials", "batch/mixed", "batch/failure", "batch/wrong-credentials"},
 	},
 	"ThrottledIsNotFound": {
-		reason: "A throttled read that is reported as missing would delete keys.",
-		spoil:  getting(lost(provider.Throttled)),
-		want:   []string{"read/failure", "batch/failure", "batch/failure-of-one"},
+		"A throttled read that is reported as missing would delete keys.", lost(provider.Throttled), []string{"read/failure", "batch/failure", "batch/failure-of-one"},
 	},
 	"UnavailableIsNotFound": {
-		reason: "An unavailable provider, a dropped entry or an ended context that is reported as missing would delete keys.",
-		spoil:  getting(lost(provider.Unavailable)),
-		want:   []string{"read/failure", "read/hang", "batch/failure", "batch/dropped", "batch/hang"},
+		"An unavailable provider, a dropped entry or an ended context that is reported as missing would delete keys.", lost(provider.Unavailable),
+		[]string{"read/failure", "read/hang", "batch/failure", "batch/dropped", "batch/hang"},
 	},
 	"ClassLost": {
-		reason: "Errors without a class cannot be distinguished by the operator.",
-		spoil: getting(func(_ provider.Ref, v provider.Value, err error) (provider.Value, error) {
-			if err != nil {
-				err = errors.New("boom")
-			}
-			return v, err
-		}),
-		want: []string{"read/missing", "read/missing-version", "read/deleted", "read/failure", "batch/mixed"},
+		"Errors without a class cannot be distinguished by the operator.", readErrors(func(provider.Ref, error) error { return errors.New("boom") }),
+		[]string{"read/missing", "read/missing-version", "read/deleted", "read/failure", "batch/mixed"},
 	},
 	"ErrorShowsValue": {
-		reason: "The message of an Error is shown to users, so it must not contain a value.",
-		spoil: getting(func(_ provider.Ref, v provider.Value, err error) (provider.Value, error) {
-			if err != nil {
-				err = provider.NewError(provider.ClassOf(err), "cannot use %s", `{"c4n4ry":"a"}`)
-			}
-			return v, err
+		"The message of an Error is shown to users, so it must not contain a value.",
+		readErrors(func(_ provider.Ref, err error) error {
+			return provider.NewError(provider.ClassOf(err), "cannot use %s", `{"c4n4ry":"a"}`)
 		}),
-		want: []string{"read/missing", "batch/mixed"},
+		[]string{"read/missing", "batch/mixed"},
 	},
 	"Trimmed": {
-		reason: "A value must not be trimmed.",
-		spoil: getting(func(_ provider.Ref, v provider.Value, err error) (provider.Value, error) {
-			v.Data = []byte(strings.TrimSpace(string(v.Data)))
-			return v, err
-		}),
-		want: []string{"read/text"},
+		"A value must not be trimmed.", values(func(v *provider.Value) { v.Data = []byte(strings.TrimSpace(string(v.Data))) }), []string{"read/text"},
 	},
 	"TextOnly": {
-		reason: "Binary secrets are not UTF-8.",
-		spoil: getting(func(_ provider.Ref, v provider.Value, err error) (provider.Value, error) {
-			v.Data = []byte(strings.ToValidUTF8(string(v.Data), "?"))
-			return v, err
-		}),
-		want: []string{"read/binary"},
+		"Binary secrets are not UTF-8.", values(func(v *provider.Value) { v.Data = []byte(strings.ToValidUTF8(string(v.Data), "?")) }), []string{"read/binary"},
 	},
-	"Truncated": {
-		reason: "Large values must be complete.",
-		spoil: getting(func(_ provider.Ref, v provider.Value, err error) (provider.Value, error) {
-			v.Data = v.Data[:min(len(v.Data), 4096)]
-			return v, err
-		}),
-		want: []string{"read/large"},
-	},
+	"Truncated": {"Large values must be complete.", values(func(v *provider.Value) { v.Data = v.Data[:min(len(v.Data), 4096)] }), []string{"read/large"}},
 	"NoVersion": {
-		reason: "status.sources needs the version that was read.",
-		spoil: getting(func(_ provider.Ref, v provider.Value, err error) (provider.Value, error) {
-			v.Version = ""
-			return v, err
-		}),
-		want: []string{"read/version", "batch/version"},
+		"status.sources needs the version that was read.", values(func(v *provider.Value) { v.Version = "" }), []string{"read/version", "batch/version"},
 	},
 	"OtherKey": {
-		reason: "A value must have the provider's key.",
-		spoil: getting(func(_ provider.Ref, v provider.Value, err error) (provider.Value, error) {
-			v.Key = strings.TrimPrefix(v.Key, "/fake/")
-			return v, err
-		}),
-		want: []string{"read/json", "batch/single"},
+		"A value must have the provider's key.", values(func(v *provider.Value) { v.Key = strings.TrimPrefix(v.Key, "/fake/") }),
+		[]string{"read/json", "batch/single"},
 	},
-	"NoMetadata": {
-		reason: "Requested metadata must be returned.",
-		spoil: getting(func(_ provider.Ref, v provider.Value, err error) (provider.Value, error) {
-			v.Metadata = nil
-			return v, err
-		}),
-		want: []string{"read/metadata", "batch/metadata"},
-	},
+	"NoMetadata": {"Requested metadata must be returned.", values(func(v *provider.Value) { v.Metadata = nil }), []string{"read/metadata", "batch/metadata"}},
 	"NilMetadata": {
-		reason: "Empty metadata is an answer, and must differ from metadata that was not requested.",
-		spoil: getting(func(_ provider.Ref, v provider.Value, err error) (provider.Value, error) {
+		"Empty metadata is an answer, and must differ from metadata that was not requested.",
+		values(func(v *provider.Value) {
 			if len(v.Metadata) == 0 {
 				v.Metadata = nil
 			}
-			return v, err
 		}),
-		want: []string{"read/metadata"},
+		[]string{"read/metadata"},
 	},
 	"VersionIgnored": {
-		reason: "A client that always reads the current version ignores the requested version.",
-		spoil: func(g good) broken {
+		"A client that always reads the current version ignores the requested version.",
+		func(g good) broken {
 			return broken{good: g, get: func(ctx context.Context, ref provider.Ref) (provider.Value, error) {
 				ref.Version = ""
 				return g.Get(ctx, ref)
 			}}
 		},
-		want: []string{"read/version", "read/missing-version"},
+		[]string{"read/version", "read/missing-version"},
 	},
 	"CachedForEver": {
-		reason: "A client that caches values never sees a change, a deletion or a failure.",
-		spoil: func(g good) broken {
+		"A client that caches values never sees a change, a deletion or a failure.",
+		func(g good) broken {
 			kept := map[provider.Ref]provider.Value{}
 			return broken{good: g, get: func(ctx context.Context, ref provider.Ref) (provider.Value, error) {
 				if v, ok := kept[ref]; ok {
@@ -305,11 +273,11 @@ var defects = map[string]defect{
 			}}
 		},
 		// The cached bytes are those of the caller, so overwriting them shows at once.
-		want: []string{"read/json", "read/version", "read/deleted"},
+		[]string{"read/json", "read/version", "read/deleted"},
 	},
 	"ContextIgnored": {
-		reason: "A call that continues after its context has ended blocks a worker.",
-		spoil: func(g good) broken {
+		"A call that continues after its context has ended blocks a worker.",
+		func(g good) broken {
 			return broken{
 				good: g,
 				get: func(_ context.Context, ref provider.Ref) (provider.Value, error) {
@@ -318,110 +286,89 @@ var defects = map[string]defect{
 				batch: func(_ context.Context, refs []provider.Ref) []provider.Result {
 					return g.GetBatch(context.Background(), refs)
 				},
-				find: func(_ context.Context, q provider.Query) iter.Seq2[provider.Value, error] {
-					return g.Find(context.Background(), q)
-				},
+				find:  func(_ context.Context, q provider.Query) results { return g.Find(context.Background(), q) },
 				check: func(context.Context) error { return g.Check(context.Background()) },
 			}
 		},
-		want: []string{"read/hang", "batch/hang", "find/hang", "check/hang"},
+		[]string{"read/hang", "batch/hang", "find/hang", "check/hang"},
 	},
 	"KeyCleaned": {
-		reason: "A path that is cleaned can lead to another secret.",
-		spoil:  asking(path.Clean),
-		want:   []string{"names/dot", "names/dot-dot", "names/double-slash", "names/leading-slash", "names/trailing-slash"},
+		"A path that is cleaned can lead to another secret.", asking(path.Clean),
+		[]string{"names/dot", "names/dot-dot", "names/double-slash", "names/leading-slash", "names/trailing-slash"},
 	},
 	"KeyDecoded": {
-		reason: "A key that is put into a URL without escaping is decoded.",
-		spoil: asking(func(key string) string {
+		"A key that is put into a URL without escaping is decoded.",
+		asking(func(key string) string {
 			if k, err := url.PathUnescape(key); err == nil {
 				return k
 			}
 			return key
 		}),
-		want: []string{"names/encoded", "names/encoded-slash", "names/encoded-nul"},
+		[]string{"names/encoded", "names/encoded-slash", "names/encoded-nul"},
 	},
 	"KeyCut": {
-		reason: "A key that is put into a URL without escaping ends where the path ends.",
-		spoil:  asking(cutAt("?#;\x00")),
-		want:   []string{"names/query", "names/fragment", "names/parameter", "names/nul"},
+		"A key that is put into a URL without escaping ends where the path ends.", asking(cutAt("?#;\x00")),
+		[]string{"names/query", "names/fragment", "names/parameter", "names/nul"},
 	},
 	"KeyWithoutSpace": {
-		reason: "Removed white space makes two keys equal.",
-		spoil:  asking(keep(func(r rune) bool { return !unicode.IsSpace(r) })),
-		want:   []string{"names/space", "names/space-before", "names/space-after", "names/newline"},
+		"Removed white space makes two keys equal.", asking(keep(func(r rune) bool { return !unicode.IsSpace(r) })),
+		[]string{"names/space", "names/space-before", "names/space-after", "names/newline"},
 	},
 	"KeyPrintable": {
-		reason: "Other removed characters make two keys equal.",
-		spoil:  asking(keep(unicode.IsPrint)),
-		want:   []string{"names/control", "names/not-utf8", "names/invisible", "names/newline"},
+		"Other removed characters make two keys equal.", asking(keep(unicode.IsPrint)),
+		[]string{"names/control", "names/not-utf8", "names/invisible", "names/newline"},
 	},
 	"KeyASCII": {
-		reason: "Letters that are not ASCII must be kept.",
-		spoil:  asking(keep(func(r rune) bool { return r < utf8.RuneSelf })),
-		want:   []string{"names/unicode", "names/full-width", "names/composed", "names/decomposed"},
+		"Letters that are not ASCII must be kept.", asking(keep(func(r rune) bool { return r < utf8.RuneSelf })),
+		[]string{"names/unicode", "names/full-width", "names/composed", "names/decomposed"},
 	},
 	"KeyNormalised": {
-		reason: "Unicode normalisation makes several keys equal.",
-		spoil:  asking(replaced("ｖ", "v", "i\u0301", "\u00ed")),
-		want:   []string{"names/full-width", "names/decomposed", "names/composed"},
+		"Unicode normalisation makes several keys equal.", asking(replaced("ｖ", "v", "i\u0301", "\u00ed")),
+		[]string{"names/full-width", "names/decomposed", "names/composed"},
 	},
-	"KeyLowerCase": {
-		reason: "Ignored case makes two keys equal.",
-		spoil:  asking(strings.ToLower),
-		want:   []string{"names/upper-case"},
-	},
+	"KeyLowerCase": {"Ignored case makes two keys equal.", asking(strings.ToLower), []string{"names/upper-case"}},
 	"KeyForWindows": {
-		reason: "Backslashes must be kept.",
-		spoil:  asking(func(key string) string { return path.Clean(strings.ReplaceAll(key, `\`, "/")) }),
-		want:   []string{"names/backslash"},
+		"Backslashes must be kept.", asking(func(key string) string { return path.Clean(strings.ReplaceAll(key, `\`, "/")) }), []string{"names/backslash"},
 	},
-	"KeyIsPattern": {
-		reason: "A key is not a pattern.",
-		spoil:  asking(replaced("v*", "victim")),
-		want:   []string{"names/wildcard"},
-	},
+	"KeyIsPattern": {"A key is not a pattern.", asking(replaced("v*", "victim")), []string{"names/wildcard"}},
 	"KeyShortened": {
-		reason: "A long key must not be cut.",
-		spoil:  asking(func(key string) string { return key[:min(len(key), len("/fake/names-long/")+200)] }),
-		want:   []string{"names/long"},
+		"A long key must not be cut.", asking(func(key string) string { return key[:min(len(key), len("/fake/names-long/")+200)] }), []string{"names/long"},
 	},
 	"OddIsUnavailable": {
-		reason: "A key that cannot exist must not be Unavailable, because a retry does not help.",
-		spoil: getting(func(ref provider.Ref, v provider.Value, err error) (provider.Value, error) {
+		"A key that cannot exist must not be Unavailable, because a retry does not help.",
+		getting(func(ref provider.Ref, v provider.Value, err error) (provider.Value, error) {
 			if strings.Contains(ref.Key, "%") {
 				return provider.Value{}, provider.NewError(provider.Unavailable, "cannot ask for that")
 			}
 			return v, err
 		}),
-		want: []string{"names/encoded", "names/encoded-slash"},
+		[]string{"names/encoded", "names/encoded-slash"},
 	},
 	"EntryDropped": {
-		reason: "Results must have the order of the refs.",
-		spoil:  batching(func(_ []provider.Ref, results []provider.Result) []provider.Result { return results[1:] }),
-		want:   []string{"batch/single", "batch/full", "batch/mixed"},
+		"Results must have the order of the refs.", batching(func(_ []provider.Ref, results []provider.Result) []provider.Result { return results[1:] }),
+		[]string{"batch/single", "batch/full", "batch/mixed"},
 	},
 	"Reordered": {
-		reason: "A result in the wrong place is the secret of another ref.",
-		spoil: batching(func(_ []provider.Ref, results []provider.Result) []provider.Result {
+		"A result in the wrong place is the secret of another ref.",
+		batching(func(_ []provider.Ref, results []provider.Result) []provider.Result {
 			slices.SortStableFunc(results, func(a, b provider.Result) int { return strings.Compare(a.Value.Key, b.Value.Key) })
 			return results
 		}),
-		want: []string{"batch/order", "batch/full", "batch/mixed"},
+		[]string{"batch/order", "batch/full", "batch/mixed"},
 	},
 	"RefsReordered": {
-		reason: "The caller owns the refs, so a client must not change them.",
-		spoil: func(g good) broken {
+		"The caller owns the refs, so a client must not change them.",
+		func(g good) broken {
 			return broken{good: g, batch: func(ctx context.Context, refs []provider.Ref) []provider.Result {
 				slices.SortFunc(refs, func(a, b provider.Ref) int { return strings.Compare(a.Key, b.Key) })
 				return g.GetBatch(ctx, refs)
 			}}
 		},
-		want: []string{"batch/order", "batch/full"},
+		[]string{"batch/order", "batch/full"},
 	},
 	"LackingIsNotFound": {
-		reason: "A missing entry of an answer does not mean that the secret is missing.",
-		spoil: batching(func(refs []provider.Ref, results []provider.Result) []provider.Result {
+		"A missing entry of an answer does not mean that the secret is missing.",
+		batching(func(refs []provider.Ref, results []provider.Result) []provider.Result {
 			for i, r := range results {
 				if r.Err != nil && strings.Contains(r.Err.Error(), "lacks") {
 					results[i].Err = provider.NewError(provider.NotFound, "secret %q does not exist", refs[i].Key)
@@ -429,11 +376,11 @@ var defects = map[string]defect{
 			}
 			return results
 		}),
-		want: []string{"batch/dropped"},
+		[]string{"batch/dropped"},
 	},
 	"OneFailsAll": {
-		reason: "One denied entry must not affect the others.",
-		spoil: batching(func(_ []provider.Ref, results []provider.Result) []provider.Result {
+		"One denied entry must not affect the others.",
+		batching(func(_ []provider.Ref, results []provider.Result) []provider.Result {
 			for _, r := range results {
 				if r.Err != nil {
 					return slices.Repeat([]provider.Result{{Err: r.Err}}, len(results))
@@ -441,122 +388,99 @@ var defects = map[string]defect{
 			}
 			return results
 		}),
-		want: []string{"batch/mixed", "batch/failure-of-one", "batch/version"},
+		[]string{"batch/mixed", "batch/failure-of-one", "batch/version"},
 	},
 	"ShortListOnError": {
-		reason: "A list that ends without its error would be taken as complete.",
-		spoil:  finding(asAsked, quiet),
-		want:   []string{"find/failure", "find/failure-midway", "find/dropped", "find/hang", "find/wrong-credentials"},
+		"A list that ends without its error would be taken as complete.",
+		finding(func(found results, yield func(provider.Value, error) bool) {
+			for v, err := range found {
+				if err != nil || !yield(v, nil) {
+					return
+				}
+			}
+		}),
+		[]string{"find/failure", "find/failure-midway", "find/dropped", "find/hang", "find/wrong-credentials"},
 	},
 	"GoesOnAfterError": {
-		reason: "Results after an error would be taken as part of the list.",
-		spoil: finding(asAsked, func(seq iter.Seq2[provider.Value, error]) iter.Seq2[provider.Value, error] {
-			return func(yield func(provider.Value, error) bool) {
-				for v, err := range seq {
-					if !yield(v, err) {
-						return
-					}
-					if err != nil {
-						yield(provider.Value{Key: "/fake/more"}, nil)
-					}
+		"Results after an error would be taken as part of the list.",
+		finding(func(found results, yield func(provider.Value, error) bool) {
+			for v, err := range found {
+				if !yield(v, err) {
+					return
+				}
+				if err != nil {
+					yield(provider.Value{Key: "/fake/more"}, nil)
 				}
 			}
 		}),
-		want: []string{"find/failure", "find/failure-midway"},
+		[]string{"find/failure", "find/failure-midway"},
 	},
 	"FirstPageOnly": {
-		reason: "The first page of a provider is not the whole list.",
-		spoil: finding(asAsked, func(seq iter.Seq2[provider.Value, error]) iter.Seq2[provider.Value, error] {
-			return func(yield func(provider.Value, error) bool) {
-				n := 0
-				for v, err := range seq {
-					if n++; n > 100 || !yield(v, err) {
-						return
-					}
+		"The first page of a provider is not the whole list.",
+		finding(func(found results, yield func(provider.Value, error) bool) {
+			n := 0
+			for v, err := range found {
+				if n++; n > 100 || !yield(v, err) {
+					return
 				}
 			}
 		}),
-		want: []string{"find/many", "find/failure-midway"},
+		[]string{"find/many", "find/failure-midway"},
 	},
 	"Twice": {
-		reason: "Overlapping pages yield secrets twice.",
-		spoil: finding(asAsked, func(seq iter.Seq2[provider.Value, error]) iter.Seq2[provider.Value, error] {
-			return func(yield func(provider.Value, error) bool) {
-				for v, err := range seq {
-					if !yield(v, err) || err == nil && !yield(v, err) {
-						return
-					}
+		"Overlapping pages yield secrets twice.",
+		finding(func(found results, yield func(provider.Value, error) bool) {
+			for v, err := range found {
+				if !yield(v, err) || err == nil && !yield(v, err) {
+					return
 				}
 			}
 		}),
-		want: []string{"find/name", "find/many"},
+		[]string{"find/name", "find/many"},
 	},
 	"NoStop": {
-		reason: "A list that cannot be stopped panics in the caller's loop.",
-		spoil: finding(asAsked, func(seq iter.Seq2[provider.Value, error]) iter.Seq2[provider.Value, error] {
-			return func(yield func(provider.Value, error) bool) {
-				stopped := false
-				for v, err := range seq {
-					if stopped {
-						continue
-					}
-					stopped = !yield(v, err)
-				}
-				if stopped {
-					yield(provider.Value{}, nil)
-				}
+		"A list that cannot be stopped panics in the caller's loop.",
+		finding(func(found results, yield func(provider.Value, error) bool) {
+			stopped := false
+			for v, err := range found {
+				stopped = stopped || !yield(v, err)
+			}
+			if stopped {
+				yield(provider.Value{}, nil)
 			}
 		}),
-		want: []string{"find/stop"},
+		[]string{"find/stop"},
 	},
 	"NameIgnored": {
-		reason: "The name of a query must not be ignored.",
-		spoil:  finding(func(q provider.Query) provider.Query { q.Name = nil; return q }, whole),
-		want:   []string{"find/name", "find/nothing", "find/combined"},
+		"The name of a query must not be ignored.", querying(func(q *provider.Query) { q.Name = nil }), []string{"find/name", "find/nothing", "find/combined"},
 	},
-	"TagsIgnored": {
-		reason: "The tags of a query must not be ignored.",
-		spoil:  finding(func(q provider.Query) provider.Query { q.Tags = nil; return q }, whole),
-		want:   []string{"find/tags", "find/combined"},
-	},
+	"TagsIgnored": {"The tags of a query must not be ignored.", querying(func(q *provider.Query) { q.Tags = nil }), []string{"find/tags", "find/combined"}},
 	"AnyTag": {
-		reason: "All tags must match.",
-		spoil: finding(func(q provider.Query) provider.Query {
+		"All tags must match.",
+		querying(func(q *provider.Query) {
 			for _, k := range slices.Sorted(maps.Keys(q.Tags))[:min(len(q.Tags), 1)] {
 				q.Tags = map[string]string{k: q.Tags[k]}
 			}
-			return q
-		}, whole),
-		want: []string{"find/tags"},
+		}),
+		[]string{"find/tags"},
 	},
-	"PathIgnored": {
-		reason: "The path of a query must not be ignored.",
-		spoil:  finding(func(q provider.Query) provider.Query { q.Path = ""; return q }, whole),
-		want:   []string{"find/path"},
-	},
+	"PathIgnored": {"The path of a query must not be ignored.", querying(func(q *provider.Query) { q.Path = "" }), []string{"find/path"}},
 	"PathIsText": {
-		reason: "A path must end at a separator.",
-		spoil:  finding(func(q provider.Query) provider.Query { q.Path = strings.TrimSuffix(q.Path, "/"); return q }, whole),
-		want:   []string{"find/path"},
+		"A path must end at a separator.", querying(func(q *provider.Query) { q.Path = strings.TrimSuffix(q.Path, "/") }), []string{"find/path"},
 	},
 	"ChecksNothing": {
-		reason: "A check without a call proves nothing.",
-		spoil: func(g good) broken {
-			return broken{good: g, check: func(ctx context.Context) error { return ctx.Err() }}
-		},
-		want: []string{"check/denied", "check/unavailable"},
+		"A check without a call proves nothing.", checking(func(ctx context.Context, _ good) error { return ctx.Err() }),
+		[]string{"check/denied", "check/unavailable"},
 	},
 	"AllDenied": {
-		reason: "An unavailable provider is not a failed login.",
-		spoil: func(g good) broken {
-			return broken{good: g, check: func(ctx context.Context) error {
-				if err := g.Check(ctx); err != nil {
-					return provider.NewError(provider.Denied, "cannot log in")
-				}
-				return nil
-			}}
-		},
-		want: []string{"check/unavailable", "check/hang"},
+		"An unavailable provider is not a failed login.",
+		checking(func(ctx context.Context, g good) error {
+			if err := g.Check(ctx); err != nil {
+				return provider.NewError(provider.Denied, "cannot log in")
+			}
+			return nil
+		}),
+		[]string{"check/unavailable", "check/hang"},
 	},
 }
 
