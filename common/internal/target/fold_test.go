@@ -62,31 +62,11 @@ func TestFold(t *testing.T) {
 			want:    map[string]string{"a": "1"},
 			holders: map[string][]string{"a": {"direct-secrets:db"}},
 		},
-		"OwnCreateOtherValue": {
-			reason:  "It becomes an apply whatever the values are.",
-			before:  func(e *env, o object) { e.writes(o.wants("db", "a", "0", "b", "0", "c", "0")) },
-			want:    map[string]string{"a": "1"},
-			holders: map[string][]string{"a": {"direct-secrets:db"}},
-		},
 		"ToolEqual": {
 			reason:  "A key that a tool wrote with the equal value is taken over and removed; its other keys stay with the tool.",
 			before:  func(e *env, _ object) { e.posted("db", "kubectl-create", "a", "1", "b", "1", "theirs", "x") },
 			want:    map[string]string{"a": "1", "theirs": "x"},
 			holders: map[string][]string{"a": {"direct-secrets:db"}, "theirs": {"kubectl-create"}},
-		},
-		"ToolOther": {
-			reason:  "A key with another value is taken over, too.",
-			before:  func(e *env, _ object) { e.posted("db", "kubectl-create", "a", "0", "b", "0", "theirs", "x") },
-			want:    map[string]string{"a": "1", "theirs": "x"},
-			holders: map[string][]string{"a": {"direct-secrets:db"}, "theirs": {"kubectl-create"}},
-		},
-		"ToolAppliedEqual": {
-			reason: "Keys that a tool applied are taken over, too.",
-			before: func(e *env, _ object) {
-				e.mustApply("db", "flux", data("a", "1", "b", "1", "theirs", "x"))
-			},
-			want:    map[string]string{"a": "1", "theirs": "x"},
-			holders: map[string][]string{"a": {"direct-secrets:db"}, "theirs": {"flux"}},
 		},
 		"ToolAppliedStringData": {
 			reason: "Keys that a tool applied as stringData are taken over, too.",
@@ -113,17 +93,6 @@ func TestFold(t *testing.T) {
 			want:           map[string]string{"a": "1", "c": "1"},
 			holders:        map[string][]string{"a": {"direct-secrets:db"}, "c": {"direct-secrets:dead"}},
 		},
-		"DeadExternalSecretApplied": {
-			reason: "Keys that it applied are taken over, too.",
-			before: func(e *env, _ object) {
-				deleted := e.object("dead")
-				e.writes(deleted.wants("db", "a", "0", "b", "0"))
-				e.writes(deleted.wants("db", "a", "1", "b", "1"))
-			},
-			managerDeleted: only("direct-secrets:dead"),
-			want:           map[string]string{"a": "1"},
-			holders:        map[string][]string{"a": {"direct-secrets:db"}},
-		},
 		"NoManagedFields": {
 			reason: "A user has reset managedFields: keys with our value count as ours, the others as theirs.",
 			before: func(e *env, _ object) {
@@ -131,31 +100,6 @@ func TestFold(t *testing.T) {
 				e.resetsManagedFields("db")
 			},
 			want:    map[string]string{"a": "1", "theirs": "x"},
-			holders: map[string][]string{"a": {"direct-secrets:db"}},
-		},
-		"NoManagedFieldsOtherValue": {
-			reason: "Keys with other values are taken over as well.",
-			before: func(e *env, _ object) {
-				e.posted("db", "kubectl-create", "a", "0", "b", "0", "theirs", "x")
-				e.resetsManagedFields("db")
-			},
-			want:    map[string]string{"a": "1", "theirs": "x"},
-			holders: map[string][]string{"a": {"direct-secrets:db"}, "theirs": {"before-first-apply"}},
-		},
-		"NoManagedFieldsThenUpdated": {
-			reason: "Keys without an entry stay, although the API server would remove them with our last key.",
-			before: func(e *env, _ object) {
-				e.posted("db", "kubectl-create", "a", "1", "theirs", "x")
-				e.resetsManagedFields("db")
-				e.updates("db", "kubectl-edit", setData("b", "1"))
-			},
-			want:    map[string]string{"a": "1", "theirs": "x"},
-			holders: map[string][]string{"a": {"direct-secrets:db"}, "theirs": {"before-first-apply"}},
-		},
-		"Empty": {
-			reason:  "A Secret without data is handled like any other.",
-			before:  func(e *env, _ object) { e.posted("db", "kubectl-create") },
-			want:    map[string]string{"a": "1"},
 			holders: map[string][]string{"a": {"direct-secrets:db"}},
 		},
 	}
@@ -268,27 +212,6 @@ func TestOwnRemovesAReferenceThatAToolHolds(t *testing.T) {
 			}
 			e.wantData("db", map[string]string{"a": "1"})
 		})
-	}
-}
-
-// TestRestored takes over a whole Secret that a backup tool restored, including mark and label.
-func TestRestored(t *testing.T) {
-	e := newEnv(t)
-	o := e.object("db")
-	d := owned(o.wants("db", "a", "1", "b", "1"), o.reference(true))
-	was := e.writes(d)
-	e.deletes(was)
-	was.ResourceVersion, was.UID, was.ManagedFields = "", "", nil
-	e.create(was)
-
-	e.writes(d)
-	if got := observe(e.secret("db"), "db"); !got.Intact {
-		t.Error("not intact")
-	}
-	s := e.writes(o.wants("db", "a", "1"))
-	e.wantData("db", map[string]string{"a": "1"})
-	if len(s.OwnerReferences) != 0 {
-		t.Errorf("owners: %v", s.OwnerReferences)
 	}
 }
 

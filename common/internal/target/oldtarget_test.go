@@ -240,48 +240,6 @@ func TestDeleteGuards(t *testing.T) {
 	}
 }
 
-func TestReleaseKeepsUnmanagedFields(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		before func(e *env, o object)
-	}{
-		"Adopted": {"A tool wrote the fields before managedFields were reset.", func(e *env, _ object) {
-			e.create(&corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{
-					Namespace: e.ns, Name: "db", Labels: map[string]string{"theirs": "x"}, Annotations: map[string]string{"theirs": "x"},
-				},
-				Data: bytesOf("theirs", "x"),
-			})
-		}},
-		"Ours": {"A user added the fields to our Secret before managedFields were reset.", func(e *env, o object) {
-			e.writes(o.wants("db", "a", "1"))
-			e.updates("db", "kubectl", func(s *corev1.Secret) {
-				setData("theirs", "x")(s)
-				s.Labels["theirs"], s.Annotations["theirs"] = "x", "x"
-			})
-		}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			e := newEnv(t)
-			o := e.object("db")
-			tc.before(e, o)
-			e.resetsManagedFields("db")
-			e.writes(o.wants("db", "a", "1"))
-			e.releases(o.wants("db"))
-
-			want := map[string]string{"theirs": "x"}
-			s := e.wantData("db", want)
-			if diff := cmp.Diff(want, s.Labels); diff != "" {
-				t.Errorf("\n%s\nlabels: -want, +got:\n%s", tc.reason, diff)
-			}
-			if diff := cmp.Diff(want, s.Annotations); diff != "" {
-				t.Errorf("\n%s\nannotations: -want, +got:\n%s", tc.reason, diff)
-			}
-		})
-	}
-}
-
 func TestReleaseOfARestoredSecret(t *testing.T) {
 	e := newEnv(t)
 	o := e.object("db")
