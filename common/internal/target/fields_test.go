@@ -40,16 +40,6 @@ func TestDrift(t *testing.T) {
 			},
 			holders: []string{"kubectl-edit"}, ours: []string{"b"},
 		},
-		"ValuePatched": {
-			reason: "A merge patch counts as an update.",
-			do: func(e *env) {
-				p := client.RawPatch(types.MergePatchType, []byte(`{"data":{"a":"eA=="}}`))
-				if err := api.Patch(e.ctx, e.secret("db"), p, client.FieldOwner("patcher")); err != nil {
-					e.Fatal(err)
-				}
-			},
-			holders: []string{"patcher"}, ours: []string{"b"},
-		},
 		"StringDataPatched": {
 			reason: "A patch of stringData counts as an update.",
 			do: func(e *env) {
@@ -59,20 +49,6 @@ func TestDrift(t *testing.T) {
 				}
 			},
 			holders: []string{"patcher"}, ours: []string{"b"},
-		},
-		"NoOpUpdate": {
-			reason: "An update without a change takes nothing.",
-			do:     func(e *env) { e.updates("db", "kubectl-edit", setData("a", "1")) }, intact: true,
-			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
-		},
-		"AppliedWithoutForce": {
-			reason: "An apply of another value without force is refused.",
-			do: func(e *env) {
-				if err := e.applies("db", "flux", false, data("a", "x")); err == nil {
-					e.Error("apply without force: got no conflict")
-				}
-			},
-			intact: true, holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
 		},
 		"AppliedEqual": {
 			reason: "An apply of the equal value results in two managers, without a conflict.",
@@ -93,25 +69,9 @@ func TestDrift(t *testing.T) {
 			do:     func(e *env) { e.updates("db", "kubectl-edit", func(s *corev1.Secret) { delete(s.Data, "a") }) },
 			ours:   []string{"b"},
 		},
-		"DataRemoved": {
-			reason: "The keys of emptied data have no manager.",
-			do:     func(e *env) { e.updates("db", "kubectl-edit", func(s *corev1.Secret) { s.Data = nil }) },
-		},
-		"LabelRemoved": {
-			reason:  "Without our label our watch would lose the Secret.",
-			do:      func(e *env) { e.updates("db", "kubectl-edit", func(s *corev1.Secret) { delete(s.Labels, managed) }) },
-			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
-		},
 		"LabelChanged": {
 			reason:  "Our label must have its value.",
 			do:      func(e *env) { e.updates("db", "kubectl-edit", func(s *corev1.Secret) { s.Labels[managed] = "false" }) },
-			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
-		},
-		"StoreLabelRemoved": {
-			reason: "A store label is ours as well.",
-			do: func(e *env) {
-				e.updates("db", "kubectl-edit", func(s *corev1.Secret) { delete(s.Labels, "stores.direct-secrets.io/x") })
-			},
 			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
 		},
 		"MarkRemoved": {
@@ -121,23 +81,9 @@ func TestDrift(t *testing.T) {
 			},
 			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
 		},
-		"MarkChanged": {
-			reason: "A forged mark is ignored.",
-			do: func(e *env) {
-				e.updates("db", "kubectl-annotate", func(s *corev1.Secret) {
-					s.Annotations[target.MarkKey("db")] += " "
-				})
-			},
-			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
-		},
 		"ManagedFieldsReset": {
 			reason: "Without managedFields the owner of the keys is unknown.",
 			do:     func(e *env) { e.resetsManagedFields("db") },
-		},
-		"ForeignKeyUpdated": {
-			reason: "A key of another writer is no drift.",
-			do:     func(e *env) { e.updates("db", "kubectl-edit", setData("theirs", "x")) }, intact: true,
-			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
 		},
 		"ForeignKeyApplied": {
 			reason: "It is no drift however it was added.",

@@ -234,22 +234,6 @@ func TestKeysOfExistingObjectsAreNotTaken(t *testing.T) {
 			want:    map[string]string{"a": "1", "b": "1", "theirs": "x"},
 			holders: map[string][]string{"a": {"direct-secrets:other"}, "b": {"direct-secrets:db"}},
 		},
-		"OtherValueOlder": {
-			reason:  "A key with another value stays with its present owner.",
-			before:  func(e *env, _ object) { e.writes(e.object("other").wants("db", "a", "theirs", "b", "theirs")) },
-			others:  older,
-			blocked: []string{"a", "b"},
-			want:    map[string]string{"a": "theirs", "b": "theirs"},
-			holders: map[string][]string{"a": {"direct-secrets:other"}, "b": {"direct-secrets:other"}},
-		},
-		"EqualYounger": {
-			reason:  "The present owner keeps a key also against an older object.",
-			before:  func(e *env, _ object) { e.writes(e.object("other").wants("db", "a", "1")) },
-			others:  younger,
-			blocked: []string{"a"},
-			want:    map[string]string{"a": "1", "b": "1"},
-			holders: map[string][]string{"a": {"direct-secrets:other"}, "b": {"direct-secrets:db"}},
-		},
 		"BothHoldWeAreLater": {
 			reason: "Both applied the equal value at the same time: the younger one gives the key up.",
 			before: func(e *env, o object) {
@@ -270,24 +254,6 @@ func TestKeysOfExistingObjectsAreNotTaken(t *testing.T) {
 			others:  younger,
 			want:    map[string]string{"a": "1", "b": "1"},
 			holders: map[string][]string{"a": {"direct-secrets:db", "direct-secrets:other"}, "b": {"direct-secrets:db"}},
-		},
-		"NotKnownToBeDead": {
-			reason:  "Without proof of its deletion, an ExternalSecret counts as existing.",
-			before:  func(e *env, _ object) { e.writes(e.object("other").wants("db", "a", "1")) },
-			blocked: []string{"a"},
-			want:    map[string]string{"a": "1", "b": "1"},
-			holders: map[string][]string{"a": {"direct-secrets:other"}, "b": {"direct-secrets:db"}},
-		},
-		"OneDeadOneLiving": {
-			reason: "One existing owner is enough.",
-			before: func(e *env, _ object) {
-				e.writes(e.object("other").wants("db", "a", "1"))
-				e.mustApply("db", "direct-secrets:dead", data("a", "1"))
-			},
-			others:  target.Others{ManagerDeleted: only("direct-secrets:dead")},
-			blocked: []string{"a"},
-			want:    map[string]string{"a": "1", "b": "1"},
-			holders: map[string][]string{"a": {"direct-secrets:dead", "direct-secrets:other"}, "b": {"direct-secrets:db"}},
 		},
 	}
 	for name, tc := range cases {

@@ -225,28 +225,15 @@ func TestObserveOthers(t *testing.T) {
 		"OwnKeysApplied": {"Our applied keys are ours alone.", func(e *env, o object) { e.writes(o.wants("db", "a", "1", "b", "2")) }, false},
 		"NoKeys":         {"Without keys there are none of others.", func(e *env, o object) { e.writes(o.wants("db")) }, false},
 		"ForeignKey":     {"A user has added a key.", func(e *env, _ object) { e.updates("db", "kubectl", setData("theirs", "x")) }, true},
-		"EmptyForeignKey": {
-			"A key without a value counts, too.",
-			func(e *env, _ object) { e.updates("db", "kubectl", setData("theirs", "")) }, true,
-		},
 		"KeyWithoutOwner": {
 			"A key without an entry counts, too.",
 			func(e *env, _ object) {
 				e.mustApply("db", "flux", map[string]any{"stringData": map[string]string{"theirs": "x"}})
 			}, true,
 		},
-		"KeyOfAnother": {"A key of another ExternalSecret counts, too.", func(e *env, _ object) { e.writes(e.object("x").wants("db", "x", "1")) }, true},
 		"CoHeldByATool": {
 			"A key that another manager also holds is not ours alone.",
 			func(e *env, _ object) { e.mustApply("db", "flux", data("a", "1")) }, true,
-		},
-		"CoHeldByAnother": {
-			"Any other manager counts.",
-			func(e *env, _ object) { e.mustApply("db", "direct-secrets:x", data("a", "1")) }, true,
-		},
-		"TakenByAPerson": {
-			"A key that another writer changed is theirs.",
-			func(e *env, _ object) { e.updates("db", "kubectl", setData("a", "x")) }, true,
 		},
 		"ManagedFieldsReset": {
 			"If the owner of the keys is unknown, they do not count as ours.",

@@ -53,23 +53,6 @@ func TestRelease(t *testing.T) {
 				annotations: map[string]string{"theirs": "x"}, owner: "other",
 			},
 		},
-		"Applied": {
-			reason: "Additions applied by a tool stay.",
-			others: func(e *env, _ object) {
-				other := e.object("other")
-				e.mustApply("db", "flux", map[string]any{
-					"data": bytesOf("theirs", "x"),
-					"metadata": map[string]any{
-						"labels": map[string]string{"theirs": "x"}, "annotations": map[string]string{"theirs": "x"},
-						"ownerReferences": []metav1.OwnerReference{other.reference(false)},
-					},
-				})
-			},
-			want: theirs{
-				data: map[string]string{"theirs": "x"}, labels: map[string]string{"theirs": "x"},
-				annotations: map[string]string{"theirs": "x"}, owner: "other",
-			},
-		},
 		"StringData": {
 			reason: "Fields without an entry stay.",
 			others: func(e *env, _ object) {

@@ -155,18 +155,6 @@ func (e *env) mark(name string) policy.Mark {
 	return target.Marks(e.secret(name).Annotations)[name]
 }
 
-// TestOwnKeepsTheHash checks that the mark keeps the hash of the values, so that the next refresh finds nothing new.
-func TestOwnKeepsTheHash(t *testing.T) {
-	e := newEnv(t)
-	o := e.object("db")
-	d := o.wants("db", "a", "1", "empty", "")
-	e.writes(d)
-	s := e.owns(owned(o.wants("db"), o.reference(true)))
-	if diff := cmp.Diff(created(d).Mark, target.Marks(s.Annotations)["db"]); diff != "" {
-		t.Errorf("mark: -want, +got:\n%s", diff)
-	}
-}
-
 // TestOwnKeepsDrift checks that drift stays as it is and is still seen as drift: the mark describes what we wrote.
 func TestOwnKeepsDrift(t *testing.T) {
 	const storeLabel = "stores.direct-secrets.io/x"
@@ -180,29 +168,6 @@ func TestOwnKeepsDrift(t *testing.T) {
 			func(e *env) { e.updates("db", "kubectl", setData("a", "x")) },
 			map[string]string{"a": "x", "b": "1"},
 		},
-		"ValueUpdatedAndBack": {
-			"A writer changed a value and changed it back.",
-			func(e *env) {
-				e.updates("db", "kubectl", setData("a", "x"))
-				e.updates("db", "kubectl", setData("a", "1"))
-			},
-			map[string]string{"a": "1", "b": "1"},
-		},
-		"ValueApplied": {
-			"A tool took a value by force.",
-			func(e *env) { e.mustApply("db", "flux", data("a", "x")) },
-			map[string]string{"a": "x", "b": "1"},
-		},
-		"KeyRemoved": {
-			"A writer removed a key.",
-			func(e *env) { e.updates("db", "kubectl", func(s *corev1.Secret) { delete(s.Data, "a") }) },
-			map[string]string{"b": "1"},
-		},
-		"DataRemoved": {
-			"A writer removed all keys.",
-			func(e *env) { e.updates("db", "kubectl", func(s *corev1.Secret) { s.Data = nil }) },
-			map[string]string{},
-		},
 		"KeyRemovedAndLabelToo": {
 			"Our label is restored for the watch; the key is not.",
 			func(e *env) {
@@ -212,11 +177,6 @@ func TestOwnKeepsDrift(t *testing.T) {
 				})
 			},
 			map[string]string{"b": "1"},
-		},
-		"StoreLabelRemoved": {
-			"A writer changed a store label.",
-			func(e *env) { e.updates("db", "kubectl", func(s *corev1.Secret) { delete(s.Labels, storeLabel) }) },
-			map[string]string{"a": "1", "b": "1"},
 		},
 		"ManagedFieldsReset": {
 			"The owner of the keys is unknown.",

@@ -53,16 +53,6 @@ func TestReduce(t *testing.T) {
 				return policy.Target{Exists: true, Foreign: &r}
 			},
 		},
-		"Drifted": {
-			reason: "A key that another writer changed is missed.",
-			do: func(e *env, o object) {
-				e.writes(o.wants("db", "a", "1"))
-				e.updates("db", "kubectl", setData("a", "x"))
-			},
-			want: func(o object) policy.Target {
-				return policy.Target{Exists: true, Watched: true, Mark: created(o.wants("db", "a", "1")).Mark}
-			},
-		},
 		"DriftedInPart": {
 			reason: "The remaining keys are held.",
 			do: func(e *env, o object) {
@@ -154,12 +144,6 @@ func TestReduce(t *testing.T) {
 			peers: peers{writes: func(name string, _ types.UID, _ string) bool { return name != "x" }},
 			want:  func(object) policy.Target { return policy.Target{Exists: true, Watched: true, OtherWriter: "y"} },
 		},
-		"Dead": {
-			reason: "The mark of a deleted object does not block.",
-			do:     func(e *env, _ object) { e.writes(e.object("x").wants("db", "a", "1")) },
-			peers:  peers{writes: func(string, types.UID, string) bool { return false }},
-			want:   func(object) policy.Target { return policy.Target{Exists: true, Watched: true} },
-		},
 		"Terminating": {
 			reason: "A Secret being deleted is reported as such.",
 			do: func(e *env, o object) {
@@ -169,11 +153,6 @@ func TestReduce(t *testing.T) {
 			want: func(o object) policy.Target {
 				return policy.Target{Exists: true, Watched: true, Terminating: true, Mark: o.wants("db").Mark, Intact: true}
 			},
-		},
-		"Foreign": {
-			reason: "A Secret that we never wrote has no state of ours.",
-			do:     func(e *env, _ object) { e.posted("db", "kubectl", "a", "1") },
-			want:   func(object) policy.Target { return policy.Target{Exists: true} },
 		},
 	}
 	for name, tc := range cases {

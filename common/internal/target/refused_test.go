@@ -92,11 +92,6 @@ func TestRefused(t *testing.T) {
 			want: func(o object) target.Desired { return o.wants("db", "a", canary, "b", canary) },
 			kind: "Invalid", fix: "immutable; delete it",
 		},
-		"ImmutableMoreKeys": {
-			reason: "An immutable Secret gets no further key.", before: immutable,
-			want: func(o object) target.Desired { return o.wants("db", "a", "1", "b", canary, "c", canary) },
-			kind: "Invalid", fix: "immutable; delete it",
-		},
 		"ImmutableFewerKeys": {
 			reason: "An immutable Secret loses no key.", before: immutable,
 			want: func(o object) target.Desired { return o.wants("db", "b", canary) },
@@ -104,11 +99,6 @@ func TestRefused(t *testing.T) {
 		},
 		"TooBigToCreate": {
 			reason: "A Secret holds at most 1 MiB.", before: func(*env, object) {},
-			want: func(o object) target.Desired { return o.wants("db", "a", big) },
-			kind: "Invalid", fix: "1048576; use fewer or smaller keys",
-		},
-		"TooBigToApply": {
-			reason: "The limit holds for an apply, too.", before: ours,
 			want: func(o object) target.Desired { return o.wants("db", "a", big) },
 			kind: "Invalid", fix: "1048576; use fewer or smaller keys",
 		},
@@ -127,11 +117,6 @@ func TestRefused(t *testing.T) {
 			reason: "A key has a restricted alphabet.", before: func(*env, object) {},
 			want: func(o object) target.Desired { return o.wants("db", "a b", canary) },
 			kind: "Invalid", fix: "data[a b]",
-		},
-		"BadKeyApply": {
-			reason: "The alphabet holds for an apply, too.", before: ours,
-			want: func(o object) target.Desired { return o.wants("db", "a/b", canary) },
-			kind: "Invalid", fix: "data[a/b]",
 		},
 		"BadContent": {
 			reason: "Some types require certain keys; the message names only these.", before: func(*env, object) {},
@@ -154,11 +139,6 @@ func TestRefused(t *testing.T) {
 		"DeniedCreate": {
 			reason: "Without the permission the write is forbidden.",
 			before: func(e *env, _ object) { e.w = target.NewWriter(e.unprivilegedClient(), nil) }, want: plain,
-			kind: "Forbidden", fix: "no permission to write Secrets",
-		},
-		"DeniedApply": {
-			reason: "An apply without the permission is forbidden.",
-			before: func(e *env, o object) { ours(e, o); e.w = target.NewWriter(e.unprivilegedClient(), nil) }, want: plain,
 			kind: "Forbidden", fix: "no permission to write Secrets",
 		},
 		"DeniedOwn": {
