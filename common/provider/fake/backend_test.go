@@ -36,30 +36,6 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-func TestHangIsReleased(t *testing.T) {
-	b := fake.New()
-	b.Put("a", []byte("x"))
-	c := connected(t, b)
-	remove := b.Inject(fake.Fault{Call: fake.CallGet, Hang: true})
-	answer := make(chan error, 1)
-	go func() {
-		_, err := c.Get(t.Context(), provider.Ref{Key: "a"})
-		answer <- err
-	}()
-	if err := b.Wait(t.Context(), 1, fake.CallGet); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case err := <-answer:
-		t.Fatalf("the call did not hang: %v", err)
-	default:
-	}
-	remove()
-	if err := <-answer; err != nil {
-		t.Errorf("a call after the end of the fault: %v", err)
-	}
-}
-
 func TestRecords(t *testing.T) {
 	b := fake.New()
 	c := connected(t, b)
