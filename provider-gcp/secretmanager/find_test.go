@@ -2,7 +2,6 @@ package secretmanager
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"testing"
 
@@ -35,43 +34,6 @@ func found(t testing.TB, c *Client, q provider.Query) []string {
 	return keys
 }
 
-func TestFind(t *testing.T) {
-	srv := start(t)
-	for id, labels := range map[string]map[string]string{
-		"shop-db":     {"team": "shop", "stage": "test"},
-		"shop-api":    {"team": "shop"},
-		"workshop-db": {"team": "work"},
-		"SHOP-upper":  {"team": "shopping"},
-		"odd":         {"name": "é_1", "and": "or"},
-	} {
-		srv.Put(id, []byte(id), emulator.Labels(labels))
-	}
-	c := client(t, srv)
-	cases := map[string]struct {
-		reason string
-		query  provider.Query
-		want   []string
-	}{
-		"All":      {"An empty query selects everything.", provider.Query{}, []string{"SHOP-upper", "odd", "shop-api", "shop-db", "workshop-db"}},
-		"Path":     {"A path is a prefix. Google's filter alone would match any part of a name, in any case.", provider.Query{Path: "shop-"}, []string{"shop-api", "shop-db"}},
-		"OddPath":  {"A path that cannot be in a filter is compared here.", provider.Query{Path: "-"}, nil},
-		"Operator": {"A path that would be an operator of the filter is compared here.", provider.Query{Path: "or"}, nil},
-		"Name":     {"The regular expression matches anywhere in the name.", provider.Query{Name: regexp.MustCompile("db$")}, []string{"shop-db", "workshop-db"}},
-		"Tags":     {"All labels must match.", provider.Query{Tags: map[string]string{"team": "shop", "stage": "test"}}, []string{"shop-db"}},
-		"Value":    {"Label values must be equal.", provider.Query{Tags: map[string]string{"team": "shop"}}, []string{"shop-api", "shop-db"}},
-		"OddTags":  {"Labels that cannot be in a filter are compared here.", provider.Query{Tags: map[string]string{"name": "é_1", "and": "or"}}, []string{"odd"}},
-		"Hostile":  {"A label value cannot change the filter.", provider.Query{Tags: map[string]string{"team=shop OR name": "x OR name:s"}}, nil},
-		"Nothing":  {"No match is an empty list.", provider.Query{Path: "none"}, nil},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, found(t, c, tc.query)); diff != "" {
-				t.Errorf("%s\nFind(...): -want, +got:\n%s", tc.reason, diff)
-			}
-		})
-	}
-}
-
 func TestFilter(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -82,6 +44,7 @@ func TestFilter(t *testing.T) {
 		"Both":  {"The filter has the path and the labels, always in the same order.", provider.Query{Path: "shop-", Tags: map[string]string{"team": "shop", "a": "b"}}, "name:shop- AND labels.a=b AND labels.team=shop"},
 		"Part":  {"Terms that would need quotes are omitted.", provider.Query{Path: "a b", Tags: map[string]string{"team": "x y", "T": "u", "ok": "1"}}, "labels.ok=1"},
 		"Empty": {"An empty label value is omitted.", provider.Query{Tags: map[string]string{"team": ""}}, ""},
+		"Word":  {"A path that would be an operator of the filter is omitted.", provider.Query{Path: "or"}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -89,6 +52,19 @@ func TestFilter(t *testing.T) {
 				t.Errorf("%s\nfilter(...): -want, +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestSelects has secrets that Google's filter alone would select, and one whose label could not be in it.
+func TestSelects(t *testing.T) {
+	q := provider.Query{Path: "shop-", Tags: map[string]string{"team": "é_1"}}
+	for _, s := range []struct {
+		id, team string
+		want     bool
+	}{{"shop-db", "é_1", true}, {"SHOP-upper", "é_1", false}, {"workshop-db", "é_1", false}, {"shop-db", "é_2", false}} {
+		if got := selects(q, s.id, map[string]string{"team": s.team}); got != s.want {
+			t.Errorf("%s of team %s: got %t, want %t", s.id, s.team, got, s.want)
+		}
 	}
 }
 
