@@ -50,27 +50,6 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestFindPages(t *testing.T) {
-	srv := awstest.Start(t)
-	var want []string
-	for i := range 250 {
-		name := fmt.Sprintf("p/%03d", i)
-		srv.Put(name, []byte("v"))
-		want = append(want, name+"=v")
-	}
-	c := client(t, srv)
-	got, err := awstest.Found(t.Context(), c, provider.Query{Path: "p/"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("All pages of a list are read: -want, +got:\n%s", diff)
-	}
-	if diff := cmp.Diff(map[string]int{"ListSecrets": 3, "BatchGetSecretValue": 13}, srv.Counts()); diff != "" {
-		t.Errorf("A page has a hundred secrets, a batch twenty.\ncalls: -want, +got:\n%s", diff)
-	}
-}
-
 func TestFindDeleted(t *testing.T) {
 	srv := awstest.Start(t)
 	c := client(t, srv)
