@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -97,47 +98,6 @@ func TestWrongMount(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestKV1(t *testing.T) {
-	srv, secrets := vault(t, "1h")
-	srv.Mount("old", "1")
-	srv.Policy("reader", `path "old/*" { capabilities = ["read", "list"] }`)
-	srv.Do(http.MethodPut, "old/shop/db", M{"password": "one"})
-	srv.Do(http.MethodPut, "old/shop/deep/x", M{"n": 1})
-	c := connect(t, appRole(srv.URL, func(s *v1alpha1.VaultKVSpec) { s.Path, s.Version = "old", v1alpha1.KVv1 }), secrets)
-	if err := c.Check(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := read1(t, c); got != db {
-		t.Errorf("got %s, want %s", got, db)
-	}
-	if _, err := c.Get(t.Context(), provider.Ref{Key: "absent"}); !provider.IsNotFound(err) {
-		t.Errorf("error %v, want NotFound", err)
-	}
-	if _, err := c.Get(t.Context(), provider.Ref{Key: "shop/db", Version: "1"}); provider.ClassOf(err) != provider.Invalid {
-		t.Errorf("a version with KV v1: error %v, want Invalid", err)
-	}
-	for _, key := range []string{"shop/db", "absent"} {
-		if v, err := c.Get(t.Context(), provider.Ref{Key: key, Metadata: true}); provider.ClassOf(err) != provider.Invalid || !strings.Contains(err.Error(), "metadataPolicy") {
-			t.Errorf("metadata of %q with KV v1: %v, error %v, want Invalid that names metadataPolicy", key, v.Metadata, err)
-		}
-	}
-	var keys []string
-	for v, err := range c.Find(t.Context(), provider.Query{Path: "shop"}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		keys = append(keys, v.Key)
-	}
-	if diff := cmp.Diff([]string{"shop/db", "shop/deep/x"}, keys); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
-	}
-	for _, err := range c.Find(t.Context(), provider.Query{Tags: map[string]string{"a": "b"}}) {
-		if provider.ClassOf(err) != provider.Invalid {
-			t.Errorf("metadata with KV v1: error %v, want Invalid", err)
-		}
 	}
 }
 
@@ -255,12 +215,20 @@ func TestAnswers(t *testing.T) {
 		"WrongMeta":    {"A version that is not a number is Unavailable.", answer(200, "", `{"data":{"data":{},"metadata":{"version":"canary-value"}}}`), provider.Unavailable},
 		"EmptyNotJSON": {"A 404 without a body is not NotFound.", answer(404, "", ``), provider.Unavailable},
 	}
+	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusPermanentRedirect} {
+		tc := cases["Redirect"]
+		tc.answer = answer(status, "Location: http://127.0.0.1:1/", "")
+		cases[fmt.Sprint("Redirect", status)] = tc
+	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			defer srv.Inject(vaulttest.IsRead, tc.answer)()
 			_, err := c.Get(t.Context(), provider.Ref{Key: "shop/db"})
 			if provider.ClassOf(err) != tc.want || strings.Contains(err.Error(), "canary") || strings.Contains(provider.Safe(err).Error(), "canary") {
 				t.Errorf("%s error %v (%s), want %s", tc.reason, err, provider.ClassOf(err), tc.want)
+			}
+			if strings.HasPrefix(name, "Redirect") && !strings.Contains(err.Error(), "set spec.server") {
+				t.Errorf("%s error %v, want one that says to set spec.server", tc.reason, err)
 			}
 			if tc.want == provider.Throttled && provider.RetryAfter(err).Seconds() != 7 {
 				t.Errorf("retry after %s, want 7s", provider.RetryAfter(err))

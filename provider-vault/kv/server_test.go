@@ -232,30 +232,6 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-func TestRedirectsAreNotFollowed(t *testing.T) {
-	srv, secrets := vault(t, "1h")
-	mustPut(t, srv, "shop/db", db)
-	var astray atomic.Int32
-	trap := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { astray.Add(1) }))
-	t.Cleanup(trap.Close)
-	c := connect(t, appRole(srv.URL), secrets)
-	reads(t, c, 1)
-	for _, status := range []int{301, 302, 303, 307, 308} {
-		remove := srv.Inject(func(vaulttest.Call) bool { return true }, func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, trap.URL+r.URL.Path, status)
-		})
-		for _, client := range []*Client{c, connect(t, appRole(srv.URL), secrets)} {
-			if got := read1(t, client); !strings.HasPrefix(got, "Unavailable: ") || !strings.Contains(got, "spec.server") {
-				t.Errorf("%d: got %s, want Unavailable that names spec.server", status, got)
-			}
-		}
-		remove()
-	}
-	if n := astray.Load(); n > 0 {
-		t.Errorf("%d requests followed", n)
-	}
-}
-
 func TestRetries(t *testing.T) {
 	srv, secrets := vault(t, "1h")
 	mustPut(t, srv, "shop/db", db)
