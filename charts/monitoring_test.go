@@ -142,6 +142,15 @@ func TestAlerts(t *testing.T) {
 			series: []string{`directsecrets_queue_oldest_waiting_seconds{namespace="ns",job="aws",controller="externalsecret"} 0+60x60`},
 			want:   []string{`{controller="externalsecret", job="aws", namespace="ns"}`},
 		},
+		"ShareUsedUpShortly": {
+			reason: "many objects that are created at once wait for a while", alert: "DirectSecretsShareUsedUp",
+			series: []string{`directsecrets_share_waiting{namespace="ns",job="aws",tenant="",resource="calls"} 0x50 7x10`},
+		},
+		"ShareUsedUp": {
+			reason: "callers keep waiting, and the series of the tenant does not count again", alert: "DirectSecretsShareUsedUp",
+			series: []string{`directsecrets_share_waiting{namespace="ns",job="aws",tenant="",resource="calls"} 7x60`, `directsecrets_share_waiting{namespace="ns",job="aws",tenant="shop",resource="calls"} 7x60`},
+			want:   []string{`{job="aws", namespace="ns", resource="calls"}`},
+		},
 		"ModuleNotRunning": {
 			reason: "an object waits for the missing module", alert: "DirectSecretsModuleNotRunning",
 			series: []string{`directsecrets_objects{namespace="ns",kind="ExternalSecret",status="False",reason="ProviderNotRunning"} 1x60`},

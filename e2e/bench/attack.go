@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -159,7 +160,8 @@ func (a *attack) effects(ctx context.Context, r *Report) error {
 	var reads v1alpha1.ExternalSecretList
 	var pushes v1alpha1.PushSecretList
 	var sources awsv1.AWSEventSourceList
-	if err := errors.Join(a.Admin.List(ctx, &reads), a.Admin.List(ctx, &pushes), a.Admin.List(ctx, &sources)); err != nil {
+	var workloads appsv1.DeploymentList
+	if err := errors.Join(a.Admin.List(ctx, &reads), a.Admin.List(ctx, &pushes), a.Admin.List(ctx, &sources), a.Admin.List(ctx, &workloads)); err != nil {
 		return err
 	}
 	counts, messages, entries := map[string]int{}, map[string]string{}, 0
@@ -183,6 +185,13 @@ func (a *attack) effects(ctx context.Context, r *Report) error {
 	}
 	for _, o := range sources.Items {
 		count(o.Namespace, "AWSEventSources", o.Status.Conditions)
+	}
+	for _, o := range workloads.Items {
+		for name := range o.Spec.Template.Annotations {
+			if strings.HasPrefix(name, v1alpha1.RestartAnnotationPrefix) {
+				counts[o.Namespace+": restarted Deployments"]++
+			}
+		}
 	}
 	for _, what := range slices.Sorted(maps.Keys(counts)) {
 		if strings.HasPrefix(what, "hostile-") {

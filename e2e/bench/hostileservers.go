@@ -17,9 +17,11 @@ func readsSecret(r *http.Request) bool {
 	return r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/data/")
 }
 
-// empty is a Vault with one secret in each folder.
+// empty is a Vault with one secret in each folder, where nothing was pushed yet.
 func empty(w http.ResponseWriter, r *http.Request) {
 	switch {
+	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pushed"):
+		http.Error(w, `{"errors":[]}`, http.StatusNotFound)
 	case r.URL.Query().Has("list"):
 		_, _ = io.WriteString(w, `{"data":{"keys":["only"]}}`)
 	case readsSecret(r):

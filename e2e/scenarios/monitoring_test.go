@@ -545,17 +545,33 @@ func (m *monitoring) stuck(alert string) {
 	kubeconfig, err := installFor(m.whole, ns, operatorsOf(ns)).Kubeconfig(m.Context(), stack.ProviderAWS, proxy)
 	must(m.T, err)
 	caught := proxy.Hold(false, func(r *http.Request, _ []byte) bool {
-		return strings.HasSuffix(r.URL.Path, "/externalsecrets/"+plantedObject+"/status")
+		return strings.Contains(r.URL.Path, "/externalsecrets/"+plantedObject) && strings.HasSuffix(r.URL.Path, "/status")
 	})
 	p := m.run(stack.ProviderAWS, ns, "--kubeconfig="+kubeconfig, "--concurrency=1")
-	must(m.T, shared.Admin.Create(m.Context(), m.object(ns, plantedObject, "AWSSecretsManager")))
+	m.Cleanup(m.aws.ClearFaults)
+	m.aws.Inject(emulator.Fault{Key: plantedRemote + "-late-*", Hang: true})
+	for _, name := range []string{"-late-1", "-late-2"} { // Both wait for AWS, and the second then for the slot of the first.
+		m.aws.Put(plantedRemote+name, []byte(plantedValue))
+		o := m.object(ns, plantedObject+name, "AWSSecretsManager")
+		o.Spec.Data[0].RemoteRef.Key = plantedRemote + name
+		must(m.T, shared.Admin.Create(m.Context(), o))
+		eventually(m.T, func() string {
+			for _, c := range m.aws.Calls() {
+				if slices.Contains(c.SecretIDs, plantedRemote+name) {
+					return ""
+				}
+			}
+			return plantedObject + name + " does not wait for AWS"
+		})
+	}
+	m.aws.ClearFaults()
 	select {
 	case <-caught:
 	case <-time.After(time.Minute):
 		m.Fatal("no worker is blocked")
 	}
 	must(m.T, shared.Admin.Create(m.Context(), m.object(ns, plantedObject+"-behind", "AWSSecretsManager")))
-	m.fires(alert)
+	m.fires(alert, "DirectSecretsShareUsedUp")
 	m.end(stack.ProviderAWS, ns, p.Kill)
 	m.fires("DirectSecretsOperatorAbsent") // This alert ends when the operator is forgotten.
 	m.quiet()
