@@ -16,8 +16,10 @@ import (
 const (
 	// MaxAnswer limits the answer to a request for one secret, in bytes as they arrive. A Secret holds 1 MiB, and an
 	// encoding such as base64 adds a third.
+	//limit:reads Answer of a provider for a secret | unit=bytes | `Unavailable`; the answer is not read.
 	MaxAnswer = 3 << 19
 	// MaxListing limits the answer to a request for many secrets, or for their names, in bytes.
+	//limit:reads Answer of a provider for a list or a batch | unit=bytes | `Unavailable`; the answer is not read.
 	MaxListing = 8 << 20
 )
 

@@ -7,6 +7,8 @@ import (
 )
 
 // MaxFound is the maximum number of secrets that a query can select.
+//
+//limit:reads Secrets that a `find` lists before it reads them | An error that names the limit.
 const MaxFound = 10_000
 
 // A Listing holds the secrets that a query selects, before their values are read. The zero value is empty.

@@ -64,6 +64,8 @@ func (r Retries) Wait(n int) time.Duration {
 
 // MaxRetryAfter limits how long one answer of a provider can stop the calls to its store. Without it, a server could
 // stop a store forever, including new objects.
+//
+//limit:reads `Retry-After` of a provider | A longer one counts as this.
 const MaxRetryAfter = 5 * time.Minute
 
 // RetryAfterHeader returns the wait of an answer's Retry-After header, at most MaxRetryAfter; zero if there is none.

@@ -20,6 +20,8 @@ type facts struct {
 	// kubernetes are the versions that the e2e suite runs on, such as 1.33.13, the oldest first.
 	kubernetes []string
 	migrated   migrated
+	// limits are those of the code.
+	limits []limit
 }
 
 // factsOf reads the facts from the tree.
@@ -35,6 +37,9 @@ func factsOf(tree string, kinds []*kind) (facts, error) {
 		}
 	}
 	if f.kubernetes, err = testedKubernetes(tree); err != nil {
+		return f, err
+	}
+	if f.limits, err = limitsOf(tree); err != nil {
 		return f, err
 	}
 	f.migrated, err = migratedBy(tree)

@@ -63,6 +63,8 @@ var lists = []list{
 	{"docs/project/changelog.md", regexp.MustCompile(`(\| stores \| )[^|]*(, each with a cluster Kind)`), allProducts},
 	{"docs/project/changelog.md", regexp.MustCompile(`(\| generators \| )[^|]*( \|)`), allGenerators},
 	{"docs/project/changelog.md", regexp.MustCompile(`(\| Kinds \| )[^|]*( \|)`), func(f facts) string { return codes(f.shared) }},
+
+	limitTable("reads"), limitTable("objects"), limitTable("memory"), limitTable("watches"), limitTable("events"),
 }
 
 func allProducts(f facts) string   { return words(f.products()) }

@@ -27,6 +27,16 @@ const (
 	// maxLogin is the maximum size of the answer to a login, far above the largest real one, in bytes.
 	maxLogin = 1 << 20
 
+	// Maximum sizes of answers, in bytes. maxPage is for a page of Google's own servers.
+	//limit:reads Page of Google's own servers | unit=bytes | `Unavailable`; the answer is not read.
+	maxPage = 4 * provider.MaxListing
+	// maxOtherPage is for a page of another server.
+	//limit:memory List of a server for Google Secret Manager that is not Google's own | unit=bytes | It counts before it arrives. A larger one is `Unavailable`.
+	maxOtherPage = 1 << 20
+	// maxOtherValue is for a value of another server. The largest value of Google has 64 KiB.
+	//limit:memory Value of such a server | unit=bytes | It counts before it arrives. A larger one is `Unavailable`.
+	maxOtherValue = 96 << 10
+
 	userAgent = "direct-secrets"
 )
 
@@ -154,11 +164,11 @@ func limit(trusted bool) grpc.UnaryClientInterceptor {
 		lists, most := strings.Contains(method, "/List") || strings.HasSuffix(method, "/Pull"), provider.MaxAnswer
 		switch {
 		case lists && trusted:
-			most = 4 * provider.MaxListing
+			most = maxPage
 		case lists:
-			most = 1 << 20
+			most = maxOtherPage
 		case !trusted:
-			most = 96 << 10 // The largest value has 64 KiB.
+			most = maxOtherValue
 		}
 		if !trusted {
 			release, err := provider.Reserve(ctx, int64(most))

@@ -12,6 +12,7 @@ import (
 const (
 	// heldBackFor is how long a request waits for a provider that throttles, or for the limits of its tenant, before it
 	// fails, so that its object reports why it waits.
+	//limit:reads Time that a read waits for its tenant | The call fails, and is retried.
 	heldBackFor = 30 * time.Second
 	// maxSearches is the maximum number of concurrent searches of one store: each can be many calls, and must leave room
 	// for the reads of single secrets.
@@ -55,6 +56,16 @@ func (l *Loader) dial() {
 	l.pumpLocked()
 }
 
+// Concurrent reads of one store.
+const (
+	// singleReads is for a client that reads one secret with each call.
+	//limit:reads Concurrent reads of a store | The read waits.
+	singleReads = 32
+	// batchReads is for one that reads many.
+	//limit:reads Concurrent reads of a store that reads many secrets with one call | The read waits.
+	batchReads = 10
+)
+
 // never means that another event will pump: the end of a call, or a request.
 const never = time.Hour
 
@@ -66,9 +77,9 @@ func (l *Loader) sendLocked(search bool) time.Duration {
 		size, most = 1, maxSearches
 	case most > 0:
 	case size == 1:
-		most = 32
+		most = singleReads
 	default:
-		most = 10
+		most = batchReads
 	}
 	for l.calls[search] < most {
 		now := time.Now()

@@ -16,6 +16,7 @@ const (
 	// Many objects that change one after another so share the second read.
 	apart = 200 * time.Millisecond
 	// maxRequest limits the bytes that are read for one object. A Secret holds a quarter of it.
+	//limit:reads All values that one object reads | unit=bytes | `Invalid`; the rest is not read.
 	maxRequest = 4 << 20
 )
 

@@ -10,8 +10,10 @@ import (
 // Limits of the results of one search.
 const (
 	// maxFound limits the number of secrets.
+	//limit:reads Results of a `find` | An error that names the limit.
 	maxFound = 10_000
 	// maxFoundBytes limits the bytes in memory. A Secret holds a quarter of it.
+	//limit:reads Values of the results of a `find` | unit=bytes | An error that names the limit.
 	maxFoundBytes = maxRequest
 )
 

@@ -18,6 +18,7 @@ const (
 	// perSecond and burst limit the reports of one path.
 	perSecond, burst = 20, 100
 	// queued is the maximum number of reports of one path that Receive has not returned.
+	//limit:events Reports of one EventReceiver that wait | The request is refused.
 	queued = 200
 	// maxSeen is the maximum number of signatures that one path remembers. The rate allows 12,100 within the 10 minutes for which a
 	// timestamp in the future stays valid.

@@ -24,6 +24,7 @@ const (
 	ForwardedHeader = "X-Direct-Secrets-Forwarded"
 
 	// forwarding is the maximum number of requests that are forwarded at the same time. Each keeps its body in memory.
+	//limit:events Requests that a standby replica forwards at the same time | The request is refused.
 	forwarding = 128
 	// connectWithin is the timeout for a connection, and for its TLS handshake.
 	connectWithin = 3 * time.Second

@@ -24,12 +24,15 @@ const (
 	// tolerance is the maximum difference between a timestamp and the clock.
 	tolerance = 5 * time.Minute
 	// maxBody is the maximum length of a body in bytes.
+	//limit:events Body of a request to an EventReceiver | unit=bytes | The request is refused.
 	maxBody = 64 << 10
 	// answerWithin is how long a request waits for the refreshes that it causes.
 	answerWithin = 25 * time.Second
 	// reading is the maximum number of requests whose bodies are read and verified at the same time.
+	//limit:events Requests whose bodies are read and verified at the same time | metric=directsecrets_event_requests_refused_total | The request is refused with status 429.
 	reading = 64
 	// all is the maximum number of requests in a second, whoever sends them.
+	//limit:events Requests of all senders | unit=a second | metric=directsecrets_event_requests_refused_total | The request is refused with status 429.
 	all = 500
 )
 

@@ -19,6 +19,7 @@ const (
 	// idleWithin is how long a connection is kept without a request.
 	idleWithin = 30 * time.Second
 	// connections is the maximum number of connections.
+	//limit:events Connections to the address of EventReceivers | A new connection waits.
 	connections = 2000
 	// maxHeader is the maximum length of the headers in bytes.
 	maxHeader = 16 << 10

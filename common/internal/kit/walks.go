@@ -46,6 +46,8 @@ type Walks struct {
 }
 
 // InFlight is the usual maximum number of walks that have begun and not ended.
+//
+//limit:objects Objects that wait for a store: reads, pushes, generated values and validations | metric=directsecrets_share_waiting{resource="walks"} | One more waits for its turn without a call, new objects first. One store has an eighth of them, and the stores that one namespace uses a quarter.
 const InFlight = 1024
 
 // NewWalks returns Walks with slots of quotas, and with a maximum number of walks that have begun and not ended. One store can have an

@@ -19,6 +19,8 @@ const belief = time.Minute
 
 // maxSeen limits the remembered events, since the name can change any number of times. Without its deletion event, a
 // deleted object is assumed to exist for the duration of belief.
+//
+//limit:objects Secrets whose last event is remembered for former values of `spec.target.name` of one object | The oldest is forgotten. Former stores are not remembered.
 const maxSeen = 16
 
 // An Object remembers the last write of this process to one object, whose name can change. It forgets the write once

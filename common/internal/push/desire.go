@@ -32,9 +32,13 @@ const DefaultRefreshInterval = time.Hour
 const reverseUnicode = "ReverseUnicode"
 
 // MaxEntries limits the remote secrets and properties that one module records in the status of an object, over all stores.
+//
+//limit:objects Remote secrets and properties that one PushSecret pushes to all stores of a module | `InvalidSpec`, and nothing is created.
 const MaxEntries = 2000
 
 // MaxNames limits the total length of their names, and of the names of their Secrets, in bytes.
+//
+//limit:objects Names of them, and of their Secrets | unit=bytes | `InvalidSpec`, and nothing is created.
 const MaxNames = 256 << 10
 
 // A Plan is a validated spec.

@@ -10,14 +10,19 @@ import (
 // Limits of memory, in bytes.
 const (
 	// Total limits all tenants together. The last third of it is for tenants that use less than an eighth.
+	//limit:memory Memory for what is read for all tenants | unit=bytes | metric=directsecrets_share_waiting{resource="memory"} | The answer waits.
 	Total = 16 << 20
 	// Own limits each tenant. One tenant at a time can exceed it, by the maximum size of what it asks for, so that this is always possible.
+	//limit:memory Memory for what is read for one tenant | unit=bytes | metric=directsecrets_share_waiting{resource="memory"} | The answer waits.
 	Own = Total / 4
 	// Uncounted is the part of each arriving answer that does not count.
+	//limit:memory First part of an arriving answer that does not count | unit=bytes | The rest counts twice, because it is also decoded.
 	Uncounted = 64 << 10
 )
 
 // maxWait is how long another tenant waits before an answer that arrives slowly is ended for it.
+//
+//limit:memory Time that another tenant waits before slow answers are ended | They are `Unavailable`, and are retried after those that wait.
 const maxWait = time.Second
 
 // pool is the state of the bytes of all tenants.

@@ -15,17 +15,26 @@ import (
 
 // Limits of calls.
 const (
-	// Rate limits the calls of a tenant per second, after Burst calls. The bytes of an answer count as a call for each Call bytes.
-	Rate  = 480
+	// Rate limits the calls of a tenant per second, after Burst calls.
+	//limit:reads Requests of a tenant, each page, retry and login included | unit=a second | metric=directsecrets_share_waiting{resource="rate"} | The request waits. After 30 s the call fails, and is retried.
+	Rate = 480
+	// Burst is the number of calls that do not wait.
+	//limit:reads Requests of a tenant before that rate applies | metric=directsecrets_share_waiting{resource="rate"} | The rate applies. For new objects, refresh requests and pushes the burst is twice as large.
 	Burst = 4096
-	Call  = 4 << 10
+	// Call is the number of bytes of an answer that count as one more call.
+	//limit:reads Part of an answer that counts as one more request | unit=bytes | The rate applies earlier.
+	Call = 4 << 10
 	// maxUnpaid limits how long a tenant waits for a call that is not urgent.
+	//limit:reads Requests that a tenant can be in debt, however much it has read | metric=directsecrets_share_waiting{resource="rate"} | More are not counted, so a wait stays short.
 	maxUnpaid = 2*Burst + 120*Rate
 	// Calls limits the concurrent calls of a tenant. Each holds a connection, which takes about 50 KiB.
+	//limit:reads Concurrent requests of the stores, generators and event sources of a tenant | metric=directsecrets_share_waiting{resource="calls"} | The request waits.
 	Calls = 128
 )
 
 // Slots is the default of Quotas.Slots.
+//
+//limit:objects Objects in work at the same time | flag=concurrency | metric=directsecrets_share_waiting{resource="slots"} | The object waits. Of those that continue after they have waited, a tenant has at most a quarter.
 const Slots = 64
 
 // Quotas are those of all tenants of a process. The zero value is ready for use.

@@ -12,6 +12,8 @@ import (
 )
 
 // One is the maximum size of one object in bytes, with its metadata.
+//
+//limit:memory Secret or ConfigMap that is not read yet | unit=bytes | It counts as its maximum size until it is read.
 const One = 3 << 19
 
 // A Reader gives access to the objects, as far as the quotas of their tenants allow.

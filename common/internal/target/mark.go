@@ -51,6 +51,8 @@ func ManagedLabel(module string) string { return module + v1alpha1.ManagedLabelS
 
 // MaxMarks is the maximum number of ExternalSecrets that write one Secret. Without a limit, anyone who can write
 // Secrets could put thousands of marks on one, and reading them would slow down the operator for all.
+//
+//limit:objects ExternalSecrets that write one Secret | One more is refused. While a Secret carries more [marks](external-secret.md#the-secret), whichever tool wrote them, all are refused.
 const MaxMarks = 100
 
 // Marks returns the marks of a Secret by the name of the ExternalSecret. Annotations that are no valid marks are

@@ -40,6 +40,8 @@ func Room(refs []render.TextRef) int64 { return min(int64(len(refs))*room.One, M
 // +kubebuilder:rbac:groups="",resources=secrets;configmaps,verbs=get
 
 // MaxSize limits the texts that one object holds of its template sources, in bytes: a tenant can name any number of large ones.
+//
+//limit:reads Templates that one object uses of ConfigMaps and Secrets (`templateFrom`) | unit=bytes | `Invalid`; the rest is not read.
 const MaxSize = 4 << 20
 
 // ReadAll reads template sources, for which their Room is held. keep gets the texts of each by key, and its resourceVersion, and returns those to hold; both

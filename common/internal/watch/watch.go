@@ -83,8 +83,8 @@ func ServiceAccountRef(namespace, name string) ObjectRef {
 
 // Watches is the set of watches of a process.
 type Watches struct {
-	// PerNamespace is the maximum number of watches in one namespace, by default 500: each takes about 75 KiB. Other objects are
-	// read one after another, at most ReadsPerSecond, by default 20, of each namespace.
+	// PerNamespace is the maximum number of watches in one namespace. Other objects are read one after another, at most ReadsPerSecond
+	// of each namespace.
 	PerNamespace   int
 	ReadsPerSecond rate.Limit
 
@@ -103,9 +103,18 @@ type namespace struct {
 	reading bool
 }
 
+const (
+	// perNamespace is the default of Watches.PerNamespace. A watch takes about 75 KiB.
+	//limit:watches Watches in one namespace of Secrets and ConfigMaps that carry no label of the operator: credentials, templates, sources of pushes, targets that `Merge` waits for | Further ones are read one after another, so their changes are found later.
+	perNamespace = 500
+	// readsPerSecond is the default of Watches.ReadsPerSecond.
+	//limit:watches Reads of those without a watch in one namespace | unit=a second | The read waits.
+	readsPerSecond = 20
+)
+
 // New returns an empty set.
 func New(c metadata.Interface) *Watches {
-	return &Watches{PerNamespace: 500, ReadsPerSecond: 20, client: c, watches: map[ObjectRef]*observer{}, namespaces: map[string]*namespace{}}
+	return &Watches{PerNamespace: perNamespace, ReadsPerSecond: readsPerSecond, client: c, watches: map[ObjectRef]*observer{}, namespaces: map[string]*namespace{}}
 }
 
 // Add observes ref for owner, and replaces the owner's earlier watch of ref. known is the resourceVersion that the

@@ -18,10 +18,13 @@ import (
 
 const (
 	// horizon is how far ahead At looks for a change.
+	//limit:objects Time ahead in which the next opening of sync windows is searched | The search ends.
 	horizon = 366 * 24 * time.Hour
 	// maxSteps limits the work of a search to about 5 ms. cost says what a step is.
+	//limit:objects Work of a search for the next opening of sync windows, of which all take about 5 ms | unit=steps | The search ends.
 	maxSteps = 6000
 	// again is when to look again for an opening that was not found.
+	//limit:objects Time until an opening that was not found is searched again | The object waits.
 	again = 24 * time.Hour
 	// minDuration is the resolution of a schedule.
 	minDuration = time.Minute

@@ -22,6 +22,7 @@ import (
 
 const (
 	// maxOpen is the maximum number of messages of one source that are received and not yet handled.
+	//limit:events Messages of one event source that are received and not yet handled | The source receives no more until some are handled.
 	maxOpen = 1000
 	// batch is the maximum number of messages in one call.
 	batch = 10
@@ -30,6 +31,7 @@ const (
 	// callTimeout is the timeout of one call to a queue. Receive waits for up to 20 seconds.
 	callTimeout = time.Minute
 	// maxReceipt is the maximum length of a receipt in bytes. A message with another one cannot be removed.
+	//limit:events Receipt of a message | unit=bytes | The message cannot be removed.
 	maxReceipt = 4096
 	// gatherFor is the time between two checks for handled messages, so that one call removes those of several walks.
 	gatherFor = 50 * time.Millisecond

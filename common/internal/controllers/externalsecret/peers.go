@@ -17,6 +17,8 @@ var _ target.Peers = &peers{}
 
 // maxLookups is the maximum number of ExternalSecrets read live in one pass. Anyone who can write Secrets can put
 // thousands of marks on one.
+//
+//limit:objects ExternalSecrets that one reconcile reads to check whether other owners of the keys of a Secret still exist | The operator assumes that the others exist, so it takes no key from them.
 const maxLookups = 100
 
 // peers answers questions about the other ExternalSecrets in the namespace of es, during one pass.

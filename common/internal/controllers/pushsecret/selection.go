@@ -99,9 +99,13 @@ func (l *labelledSecrets) readVersions(ctx context.Context, to *versions) error 
 	return nil
 }
 
-// selectedPage is how many Secrets one request reads, and maxSelected limits all, in bytes: a tenant can label any number of large
-// Secrets.
-const selectedPage, maxSelected = 2, 8 << 20
+// selectedPage is how many Secrets one request reads.
+const selectedPage = 2
+
+// maxSelected limits all Secrets that are selected, in bytes: a tenant can label any number of large ones.
+//
+//limit:objects Secrets that `spec.selector.secret.selector` of a PushSecret selects | unit=bytes of values | `Invalid`, and the rest is not read. It holds before and after the template.
+const maxSelected = 8 << 20
 
 func (l *labelledSecrets) room() int64 { return selectedPage * room.One }
 

@@ -25,7 +25,10 @@ const (
 	page = 250
 	// pause is the minimum time between two looks at the workloads of a namespace. It is longer after a look that has read much:
 	// a namespace gets perSecond bytes.
-	pause     = time.Second
+	//limit:objects Time between two lists of the workloads of a namespace for `spec.target.restart` | The next list waits.
+	pause = time.Second
+	// perSecond is in bytes.
+	//limit:objects Workloads of a namespace that are read for `spec.target.restart` | unit=bytes a second | The next list waits longer. One workload at a time is in memory.
 	perSecond = 4 << 20
 )
 
