@@ -31,7 +31,8 @@ type Client struct {
 
 	// slot holds a value while a write is in progress. unanswered has the items whose creation was not answered, and until when each
 	// may still appear; the owner of the slot uses it.
-	slot       chan struct{}
+	slot chan struct{}
+	// Bound: one per creation within unansweredWait, and one creation is made at a time.
 	unanswered map[string]time.Time
 }
 

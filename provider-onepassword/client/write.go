@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -118,7 +119,7 @@ func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mar
 		})
 		if err != nil {
 			if provider.ClassOf(err) == provider.Unavailable {
-				c.unanswered[t.Key] = time.Now().Add(unansweredWait)
+				c.addUnanswered(t.Key, time.Now())
 			}
 			return provider.Written{}, named(t.Key, err)
 		}
@@ -136,6 +137,13 @@ func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mar
 		}
 		return provider.Written{Version: versionOf(i, nil), ID: idOf(i)}, nil
 	})
+}
+
+// addUnanswered records that the creation of an item was not answered, and removes those that can no longer take effect. The caller holds
+// the slot.
+func (c *Client) addUnanswered(key string, now time.Time) {
+	maps.DeleteFunc(c.unanswered, func(_ string, until time.Time) bool { return !now.Before(until) })
+	c.unanswered[key] = now.Add(unansweredWait)
 }
 
 // checkUnanswered returns an error if an earlier creation of an item may still take effect. The caller holds the slot.

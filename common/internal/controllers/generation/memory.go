@@ -74,13 +74,17 @@ func (o *object) stored(ids []string) {
 // The back-off after a failure doubles from firstBackoff to lastBackoff.
 const firstBackoff, lastBackoff = time.Second, 2 * time.Minute
 
+// keepFailure is how long a failure is kept after its back-off. Without another attempt until then, the spec no longer asks for it.
+const keepFailure = time.Hour
+
 // attempts holds the back-off of failed work: by the ID of a generator's values, by credential, or for the write of a
 // part. It is safe for concurrent use.
 type attempts struct {
 	// random returns numbers in [0, 1) for jitter.
 	random func() float64
 
-	mu    sync.Mutex
+	mu sync.Mutex
+	// Bound: the failures for which attempts are due; fail removes those of the past.
 	tries map[string]try
 }
 
@@ -118,6 +122,7 @@ func (a *attempts) fail(what, cause string, now time.Time, err error) time.Durat
 	t.failures++
 	wait := max(policy.Jitter(min(firstBackoff<<min(t.failures-1, 10), lastBackoff), a.random()), provider.RetryAfter(err))
 	t.until, t.err = now.Add(wait), err
+	maps.DeleteFunc(a.tries, func(_ string, t try) bool { return now.Sub(t.until) > keepFailure })
 	if a.tries == nil {
 		a.tries = map[string]try{}
 	}
