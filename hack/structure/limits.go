@@ -63,14 +63,18 @@ type survey struct {
 	files  []*subject
 	// types maps folder and name to types, because methods can be in another file than their type.
 	types map[string]*subject
+	// unbound are what kept has found.
+	unbound []string
+}
+
+// newSurvey returns what a module has.
+func newSurvey(module fs.FS) (*survey, error) {
+	s := &survey{module: module, fset: token.NewFileSet(), types: map[string]*subject{}}
+	return s, fs.WalkDir(module, ".", s.visit)
 }
 
 // beyond returns the subjects that exceed the limits.
-func beyond(module fs.FS) ([]string, error) {
-	s := survey{module: module, fset: token.NewFileSet(), types: map[string]*subject{}}
-	if err := fs.WalkDir(module, ".", s.visit); err != nil {
-		return nil, err
-	}
+func (s *survey) beyond() []string {
 	var faults []string
 	for _, subject := range slices.Concat(s.files, slices.Collect(maps.Values(s.types))) {
 		if fault := subject.fault(); fault != "" {
@@ -78,7 +82,7 @@ func beyond(module fs.FS) ([]string, error) {
 		}
 	}
 	slices.Sort(faults)
-	return faults, nil
+	return faults
 }
 
 // visit reads a file, or skips a folder.
@@ -103,6 +107,7 @@ func (s *survey) visit(name string, d fs.DirEntry, err error) error {
 		at: name, name: "the file", lines: s.fset.File(file.Pos()).LineCount(),
 		exemption: exemption(slices.DeleteFunc(file.Comments, func(c *ast.CommentGroup) bool { return c.Pos() > file.Package })...),
 	})
+	s.kept(name, file)
 	for _, decl := range file.Decls {
 		s.declaration(path.Dir(name), decl)
 	}

@@ -39,7 +39,7 @@ func TestBeyond(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := check(module(tc.files))
+			got, err := check(module(tc.files), false)
 			if err != nil {
 				t.Fatal(err)
 			}

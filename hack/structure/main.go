@@ -1,6 +1,7 @@
-// Command structure fails if the packages of a module break the rules of its structure. It only parses them.
+// Command structure fails if the packages of a module break the rules of its structure, or if modules keep maps without a bound. It
+// only parses them.
 //
-//	structure MODULE
+//	structure MODULE [MODULE-WITH-ONLY-BOUNDS...]
 package main
 
 import (
@@ -16,29 +17,37 @@ import (
 const maxPackages = 10
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: structure MODULE")
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: structure MODULE [MODULE-WITH-ONLY-BOUNDS...]")
 		os.Exit(2)
 	}
-	faults, err := check(os.DirFS(os.Args[1]))
-	if err != nil {
-		faults = append(faults, err.Error())
+	failed := false
+	for i, module := range os.Args[1:] {
+		faults, err := check(os.DirFS(module), i > 0)
+		if err != nil {
+			faults = append(faults, err.Error())
+		}
+		for _, fault := range faults {
+			fmt.Fprintf(os.Stderr, "%s: %s\n", module, fault)
+		}
+		failed = failed || len(faults) > 0
 	}
-	for _, fault := range faults {
-		fmt.Fprintf(os.Stderr, "%s: %s\n", os.Args[1], fault)
-	}
-	if len(faults) > 0 {
+	if failed {
 		os.Exit(1)
 	}
 }
 
-// check returns what is wrong with a module.
-func check(module fs.FS) ([]string, error) {
+// check returns what is wrong with a module, or only its maps without a bound.
+func check(module fs.FS, onlyBounds bool) ([]string, error) {
+	s, err := newSurvey(module)
+	if err != nil || onlyBounds {
+		return s.unbound, err
+	}
 	packages, err := public(module)
 	if err != nil {
 		return nil, err
 	}
-	faults, err := beyond(module)
+	faults := append(s.unbound, s.beyond()...)
 	if len(packages) > maxPackages {
 		faults = append(faults, fmt.Sprintf("%d packages are public, and at most %d are allowed: %s", len(packages), maxPackages, strings.Join(packages, ", ")))
 	}

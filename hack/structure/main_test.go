@@ -38,7 +38,7 @@ func TestPublic(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := module(ten)
 			m[tc.file] = &fstest.MapFile{Data: []byte("package q")}
-			faults, err := check(m)
+			faults, err := check(m, false)
 			if err != nil {
 				t.Fatal(err)
 			}

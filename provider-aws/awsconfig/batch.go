@@ -23,7 +23,8 @@ type Denied struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
-	mu    sync.Mutex
+	mu sync.Mutex
+	// Bound: the requests that were denied within DeniedPause.
 	until map[string]time.Time
 }
 

@@ -36,6 +36,7 @@ func Moved(err error) error {
 // secretLocks holds the secrets that are being written.
 var secretLocks = struct {
 	sync.Mutex
+	// Bound: one per write under way.
 	taken map[place]*secretLock
 }{taken: map[place]*secretLock{}}
 

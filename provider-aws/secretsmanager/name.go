@@ -19,7 +19,8 @@ const maxNames = 10_000
 
 // names are the names of secrets by ARN. The zero names are empty.
 type names struct {
-	mu  sync.Mutex
+	mu sync.Mutex
+	// Bound: maxNames.
 	all map[string]string
 }
 

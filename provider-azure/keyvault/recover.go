@@ -120,7 +120,8 @@ func (r recovery) isReplaced(version string) bool {
 
 // recoveries are those that no call has finished, by name of the secret.
 type recoveries struct {
-	mu  sync.Mutex
+	mu sync.Mutex
+	// Bound: one per secret that the vault has had as deleted, while the store is connected.
 	all map[string]recovery
 }
 

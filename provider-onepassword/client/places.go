@@ -23,7 +23,8 @@ type place struct {
 
 // places are the places of items by key. They are safe for concurrent use. The zero places are empty.
 type places struct {
-	mu  sync.Mutex
+	mu sync.Mutex
+	// Bound: maxPlaces.
 	all map[string]place
 }
 

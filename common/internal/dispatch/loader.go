@@ -63,10 +63,12 @@ type Loader struct {
 	dialing, retired bool
 
 	// entries are the latest read of each secret and the latest of each search, as long as they are needed.
+	// Bound: one per read or search of a request that waits or holds its answer.
 	entries map[provider.Read]*entry
 	// waiting are the entries that were not sent yet, oldest first.
 	waiting []*entry
 	// calls counts the calls under way: false for those that read secrets, true for searches.
+	// Bound: two.
 	calls   map[bool]int
 	limiter limiter
 	// timer makes the next attempt to send the waiting entries.

@@ -27,7 +27,8 @@ type Pool struct {
 	opts    Options
 	changed func(k provider.Kind, s types.NamespacedName, credentialsNamespace string)
 
-	mu   sync.Mutex
+	mu sync.Mutex
+	// Bound: one per store and namespace whose credentials it uses.
 	open map[types.UID]map[string]*connection
 }
 

@@ -43,7 +43,8 @@ type Report struct {
 
 // Endpoints are the paths at which reports are received.
 type Endpoints struct {
-	mu     sync.Mutex
+	mu sync.Mutex
+	// Bound: one per event source.
 	byPath map[string]*endpoint
 }
 
@@ -58,9 +59,11 @@ type endpoint struct {
 	// open are the users of the path. The key of the last one counts.
 	open []*Endpoint
 	// seen are the accepted signatures, with the time at which their timestamps become invalid. swept is when old ones were removed.
+	// Bound: maxSeen.
 	seen  map[signature]time.Time
 	swept time.Time
 	// waiting are the requests that wait for Done, by receipt.
+	// Bound: one per open request.
 	waiting  map[string]chan int
 	receipts int
 }

@@ -28,9 +28,11 @@ type Controller[T comparable] struct {
 	walk  func(ctx context.Context, req T) (reconcile.Result, error)
 	queue atomic.Pointer[queue.Queue[T]]
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// Bound: one per walk in flight.
 	flights map[T]*flight
 	// notified are the objects of Notify over which no later walk has come to a result, by source.
+	// Bound: one per source of events and object.
 	notified map[any]map[T]notes
 }
 

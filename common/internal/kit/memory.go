@@ -16,7 +16,8 @@ type Memory[K comparable, M any] struct {
 	Drop func(*M)
 
 	mu sync.Mutex
-	m  map[K]incarnation[M]
+	// Bound: one per object.
+	m map[K]incarnation[M]
 }
 
 // incarnation is an object under one uid.

@@ -26,11 +26,15 @@ type shares struct {
 
 	mu sync.Mutex
 	// used counts the walks, and held are the places of an object: those that its walk has taken, and one for which it was queued.
+	// Bound: the places of the walks in flight.
 	used map[Place]int
+	// Bound: one per walk in flight, or object that is queued for a free place.
 	held map[any][]Place
 	// waiting are the parked objects for each full share, in order, and parked is where one is.
+	// Bound: one per full share.
 	waiting map[Place][]parked
-	parked  map[any]Place
+	// Bound: one per object.
+	parked map[any]Place
 }
 
 type parked struct {

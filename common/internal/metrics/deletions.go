@@ -26,6 +26,7 @@ type deletions struct {
 
 	mu sync.Mutex
 	// since is the deletion timestamp.
+	// Bound: one per object that is being deleted.
 	since map[types.NamespacedName]time.Time
 }
 

@@ -23,7 +23,8 @@ type Ledger struct {
 	deletions *deletions
 
 	mu sync.Mutex
-	m  map[types.NamespacedName]State
+	// Bound: one per object.
+	m map[types.NamespacedName]State
 }
 
 // An Option sets up a Ledger.
@@ -128,7 +129,8 @@ func (l *Ledger) Clear() {
 // ledgers are the counted Ledgers. Each scrape iterates over them: 10,000 objects take a few milliseconds, and no
 // object is copied.
 type ledgers struct {
-	mu  sync.Mutex
+	mu sync.Mutex
+	// Bound: one per Kind and controller.
 	all map[*Ledger]struct{}
 }
 

@@ -46,6 +46,7 @@ type Board struct {
 	mu          sync.Mutex
 	subscribers []func()
 	// seen holds the state of each Lease, by name.
+	// Bound: one per Lease of an operator, which tenants cannot create.
 	seen map[string]*sighting
 	// sighted is since when the Board sees its own Lease change; zero while it does not.
 	sighted time.Time

@@ -10,7 +10,8 @@ import (
 
 // MissingClasses has the stores whose controller class no running operator serves. It is safe for concurrent use.
 type MissingClasses struct {
-	mu       sync.Mutex
+	mu sync.Mutex
+	// Bound: one per store.
 	stores   map[storeKey]missingClass
 	onChange []func()
 }

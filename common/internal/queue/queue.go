@@ -39,9 +39,11 @@ type Queue[T comparable] struct {
 	stop    chan struct{}
 	once    sync.Once
 
-	mu  sync.Mutex
+	mu sync.Mutex
+	// Bound: one per object.
 	due map[T]item
 	// active are the items that workers have taken.
+	// Bound: one per worker.
 	active map[T]work
 	// taken is true once a worker has asked for an item. The queue of a standby replica has no workers, and the
 	// leader processes the same items.

@@ -44,7 +44,8 @@ type Quotas struct {
 	// PerTenant is true if the metrics name tenants.
 	PerTenant bool
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// Bound: one per tenant in use, or with bytes or calls that still count.
 	tenants map[string]*Tenant
 	bytes   pool
 	// slots and work are those of all tenants. They are made when first used.

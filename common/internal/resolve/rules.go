@@ -18,7 +18,8 @@ import (
 // Rulebook caches the rules of cluster stores, so that they are not compiled again for each object. The zero Rulebook
 // is empty and ready for use.
 type Rulebook struct {
-	mu    sync.Mutex
+	mu sync.Mutex
+	// Bound: one per cluster store.
 	rules map[types.UID]prepared
 }
 

@@ -29,8 +29,10 @@ type Entry struct {
 type Index[U comparable] struct {
 	mu sync.RWMutex
 	// uses are by the hash of a term. Terms with the same hash only make the caller examine more.
+	// Bound: the places in the marks.
 	uses map[uint64]bucket[U]
 	// marks are those by which the entries of a user are found.
+	// Bound: one per object; its status limits the marks of each.
 	marks map[U][]mark
 }
 

@@ -26,11 +26,13 @@ type observer struct {
 	mu     sync.Mutex
 	synced bool
 	// versions are the resourceVersions by object name.
+	// Bound: one per object that the observer selects.
 	versions map[string]string
 	// seen is the resourceVersion of the object, or VersionOf many; empty if there is none.
 	seen string
 	// at is the resourceVersion of the event or list that seen is from.
-	at   string
+	at string
+	// Bound: one per object that refers to what is observed.
 	subs map[any]*subscription
 }
 

@@ -90,8 +90,10 @@ type Watches struct {
 
 	client metadata.Interface
 
-	mu         sync.Mutex
-	watches    map[ObjectRef]*observer
+	mu sync.Mutex
+	// Bound: one per observed reference of an object.
+	watches map[ObjectRef]*observer
+	// Bound: one per namespace with watches.
 	namespaces map[string]*namespace
 }
 

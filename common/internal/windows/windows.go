@@ -87,6 +87,7 @@ func parse(kind v1alpha1.SyncWindowKind, s v1alpha1.SyncWindow) (window, error) 
 }
 
 // locations are the time zones that were loaded, by name. Their number is limited by that of the existing ones.
+// Bound: one per existing time zone; the API refuses other forms of a name.
 var locations sync.Map
 
 func location(name string) (*time.Location, error) {

@@ -64,7 +64,8 @@ type Reconciler struct {
 	opts    setup.Options
 	matcher matcher
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// Bound: one per event source.
 	running map[types.NamespacedName]*receiver
 }
 

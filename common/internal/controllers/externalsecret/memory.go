@@ -69,6 +69,7 @@ type objects struct {
 
 	mu sync.Mutex
 	// changes holds, by object, the change that is not yet written to its Secret.
+	// Bound: one per ExternalSecret.
 	changes map[types.NamespacedName]change
 }
 

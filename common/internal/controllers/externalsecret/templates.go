@@ -15,7 +15,8 @@ import (
 // not exist. A source that has changed since is left out.
 type templateStates struct {
 	mu sync.Mutex
-	m  map[render.TextRef]string
+	// Bound: the template sources of one spec; keep drops all others.
+	m map[render.TextRef]string
 }
 
 // get returns the version of a source; false if it is not known.

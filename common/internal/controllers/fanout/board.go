@@ -13,7 +13,8 @@ import (
 
 // A board remembers the result of each namespace of each parent. The zero board is empty.
 type board struct {
-	mu      sync.Mutex
+	mu sync.Mutex
+	// Bound: one per parent.
 	parents map[string]*progress
 }
 

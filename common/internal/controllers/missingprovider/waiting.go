@@ -17,7 +17,8 @@ type waiting struct {
 	ledger ledger
 
 	mu sync.Mutex
-	m  map[types.NamespacedName]*wait
+	// Bound: one per object.
+	m map[types.NamespacedName]*wait
 }
 
 type ledger interface {

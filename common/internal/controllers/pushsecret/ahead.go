@@ -9,7 +9,8 @@ import (
 // ahead are the objects that push now, or that have pushed what the cache does not show yet. The index of the cache misses them,
 // so each event about a remote secret checks them. The zero value is ready to use.
 type ahead struct {
-	mu      sync.Mutex
+	mu sync.Mutex
+	// Bound: one per PushSecret.
 	objects map[*object]struct{}
 }
 

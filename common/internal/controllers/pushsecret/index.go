@@ -85,6 +85,7 @@ func (o *object) unindex() {
 // recentChanges are the objects whose specs have changed lately. The zero value is ready to use.
 type recentChanges struct {
 	mu sync.Mutex
+	// Bound: one per PushSecret.
 	at map[*object]time.Time
 }
 

@@ -71,8 +71,10 @@ type object struct {
 type entries struct {
 	mu sync.Mutex
 	// changed are the present entries for remote secrets, by store and key.
+	// Bound: one per status entry of the object.
 	changed map[storeID]map[string][]v1alpha1.PushEntryStatus
 	// calls are the remote secrets that a call may change now, by store.
+	// Bound: one per store of the object.
 	calls map[storeID]string
 	// onCall is called before each call that may change a remote secret. It may be nil.
 	onCall func()

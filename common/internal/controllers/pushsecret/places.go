@@ -147,7 +147,8 @@ func connect(ctx context.Context, loader *dispatch.Loader, timeout time.Duration
 
 // siteLocks let one push or removal at a time work on a remote secret. The zero value is ready to use.
 type siteLocks struct {
-	mu   sync.Mutex
+	mu sync.Mutex
+	// Bound: one per call that pushes or removes now.
 	held map[string]chan struct{}
 }
 

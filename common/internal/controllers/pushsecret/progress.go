@@ -168,7 +168,8 @@ func (s *storeState) take(sch schedule) *result {
 
 // progress is the state of the stores of one object. It is safe for concurrent use. The zero value is ready to use.
 type progress struct {
-	mu     sync.Mutex
+	mu sync.Mutex
+	// Bound: one per store in the spec or status of the object.
 	states map[storeID]*storeState
 	// onMove is called when it has become known or unknown where a store keeps its secrets. It may be nil.
 	onMove func()

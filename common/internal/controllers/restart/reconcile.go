@@ -57,8 +57,10 @@ type Reconciler struct {
 
 	mu sync.Mutex
 	// known holds the last data that was read, by namespace and the uid of the ExternalSecret.
+	// Bound: one per ExternalSecret.
 	known map[string]map[types.UID]known
 	// nextList is when the workloads of a namespace can be listed again.
+	// Bound: one per namespace; listed removes those of the past.
 	nextList map[string]time.Time
 }
 

@@ -45,6 +45,7 @@ type Suspects struct {
 
 	mu sync.Mutex
 	// last is the time of the last validation that Suspects has triggered, by store.
+	// Bound: one per store; those older than suspectEvery are removed.
 	last map[string]time.Time
 }
 

@@ -23,7 +23,8 @@ type prepared struct {
 // A shelf keeps prepared templates by their texts: parsing takes as long as executing, and often many Secrets have
 // the same template. A rendering takes the same from its budget whether its template was prepared or not.
 type shelf struct {
-	mu   sync.Mutex
+	mu sync.Mutex
+	// Bound: maxShelf bytes of texts.
 	all  map[string][]*prepared
 	size int
 }
