@@ -190,7 +190,8 @@ lint: $(TOOLS)/golangci-lint ## Hold all texts to plain words, and run golangci-
 	@go run ./hack/words
 	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
 	(cd "$$work" && go work init $(abspath $(MODULES))); \
-	GOWORK=$$work/go.work $(TOOLS)/golangci-lint run --config .golangci.yml $(addsuffix /...,$(MODULES))
+	export GOWORK=$$work/go.work; hack/rawuses.sh $(TOOLS)/golangci-lint && \
+	$(TOOLS)/golangci-lint run --config .golangci.yml $(addsuffix /...,$(MODULES))
 
 # Each tool is pinned in its own folder below hack. It is rebuilt when its version changes.
 $(TOOLS)/%: hack/%/go.mod hack/%/go.sum
