@@ -47,7 +47,7 @@ func check(module fs.FS, onlyBounds bool) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	faults := append(s.unbound, s.beyond()...)
+	faults := slices.Concat(s.unbound, s.beyond())
 	if len(packages) > maxPackages {
 		faults = append(faults, fmt.Sprintf("%d packages are public, and at most %d are allowed: %s", len(packages), maxPackages, strings.Join(packages, ", ")))
 	}

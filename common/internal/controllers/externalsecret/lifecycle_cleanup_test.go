@@ -110,7 +110,7 @@ func TestCleanupMovesWhileFailing(t *testing.T) {
 		fail func(e *env)
 	}{
 		"Denied": {"the object is in back-off after a failure", func(e *env) {
-			e.Backend.Inject(fake.Fault{Err: provider.NewError(provider.Denied, "not allowed")})
+			e.Backend.Inject(fake.Fault{Call: fake.CallGetBatch, Err: provider.NewError(provider.Denied, "not allowed")})
 			testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
 			e.WantReady("db", v1alpha1.ReasonSecretSyncedError)
 		}},

@@ -182,7 +182,7 @@ func TestStatus(t *testing.T) {
 	want("in sync", 1, v1alpha1.ReasonSecretSynced, ready, both, is)
 
 	// A failure leaves sources and binding as they are: the Secret still has the values from before.
-	repair := e.Backend.Inject(fake.Fault{Err: provider.NewError(provider.Denied, "not allowed")})
+	repair := e.Backend.Inject(fake.Fault{Call: fake.CallGetBatch, Err: provider.NewError(provider.Denied, "not allowed")})
 	testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
 	want("the provider denies", 1, v1alpha1.ReasonSecretSyncedError, trying, both, is)
 	repair()

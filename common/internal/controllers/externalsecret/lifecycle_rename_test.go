@@ -124,7 +124,7 @@ func TestRenameHeldUp(t *testing.T) {
 		want   string
 	}{
 		"Denied": {"the provider denies the read", func(e *env) func() {
-			return e.Backend.Inject(fake.Fault{Err: provider.NewError(provider.Denied, "not allowed")})
+			return e.Backend.Inject(fake.Fault{Call: fake.CallGetBatch, Err: provider.NewError(provider.Denied, "not allowed")})
 		}, v1alpha1.ReasonSecretSyncedError},
 		"Foreign": {"the new Secret has another owner", func(e *env) func() {
 			yes := true
