@@ -2,7 +2,7 @@
 package windows
 
 import (
-	"strings"
+	"path"
 	"sync"
 	"time"
 
@@ -95,7 +95,7 @@ func location(name string) (*time.Location, error) {
 		return l.(*time.Location), nil //nolint:forcetypeassert // Only this function stores values.
 	}
 	l, err := time.LoadLocation(name)
-	if err != nil || l == time.Local || strings.Contains(name, "//") {
+	if err != nil || l == time.Local || name != "" && path.Clean(name) != name {
 		return nil, errors.Errorf("%q is not a time zone; write one such as Europe/Berlin, or remove it for UTC", name)
 	}
 	locations.Store(name, l)

@@ -279,6 +279,7 @@ func TestParseErrors(t *testing.T) {
 		"Zone":        {"The time zone must exist.", spec(allow, "@daily | 1h | Europe/Bonn"), []string{"windows[0]: timeZone", `"Europe/Bonn"`, "Europe/Berlin"}},
 		"Local":       {"The time zone of the operator has no meaning.", spec(allow, "@daily | 1h | Local"), []string{"windows[0]: timeZone", `"Local"`}},
 		"Slashes":     {"A time zone has one name.", spec(allow, "@daily | 1h | Europe//Berlin"), []string{"windows[0]: timeZone", `"Europe//Berlin"`}},
+		"Dots":        {"A time zone has no other name by a folder.", spec(allow, "@daily | 1h | Europe/./Berlin"), []string{"windows[0]: timeZone", `"Europe/./Berlin"`}},
 		"OutsideZone": {"A time zone is not a file.", spec(allow, "@daily | 1h | ../Berlin"), []string{"windows[0]: timeZone"}},
 	}
 	for name, tc := range cases {
