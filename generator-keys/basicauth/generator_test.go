@@ -9,11 +9,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	"github.com/direct-secrets/direct-secrets/generator-keys/apis/v1alpha1"
 )
 
@@ -158,4 +160,43 @@ func TestCancelled(t *testing.T) {
 	if provider.ClassOf(err) != provider.Unavailable || made.Values != nil {
 		t.Errorf("a call that was cancelled has %d values and error %v", len(made.Values), err)
 	}
+}
+
+// busy generates while its tenant does other work that takes a processor for long.
+type busy struct {
+	provider.Generator
+	t *testing.T
+}
+
+func (b busy) Generate(ctx context.Context) (provider.Generated, error) {
+	end, err := provider.Work(ctx)
+	if err != nil {
+		return provider.Generated{}, err
+	}
+	var g provider.Generated
+	made := false
+	go func() {
+		g, err = b.Generator.Generate(ctx)
+		made = true
+	}()
+	if synctest.Wait(); made {
+		b.t.Error("two hashes of a tenant are computed at the same time")
+	}
+	end()
+	synctest.Wait()
+	return g, err
+}
+
+// TestWork generates a login while its tenant works.
+func TestWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, err := connectBoth(t, settings{Username: "admin"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := fake.Link("BasicAuth", busy{g, t}).Generate(t.Context())
+		if err != nil || len(made.Values) == 0 {
+			t.Errorf("Generate(): %d values, %v", len(made.Values), err)
+		}
+	})
 }
