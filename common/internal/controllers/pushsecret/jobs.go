@@ -46,8 +46,8 @@ func jobFor(jobs []job, key string) ([]job, int) {
 
 // jobs returns the writes that an object wants at the store, and the removals from it. source is the version of what is
 // pushed there. If it returns an error, nothing must be pushed.
-func (d *destination) jobs(ps *v1alpha1.PushSecret, plan *push.Plan, secrets []pushed, source string) ([]job, error) {
-	jobs, err := d.writes(ps.Namespace, plan, secrets)
+func (d *destination) jobs(ctx context.Context, ps *v1alpha1.PushSecret, plan *push.Plan, secrets []pushed, source string) ([]job, error) {
+	jobs, err := d.writes(ctx, ps.Namespace, plan, secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +83,11 @@ func (p *pass) jobs(ctx context.Context, d *destination, secrets []pushed, a kit
 	case v != nil:
 		return nil, &result{attempted: attempted{Attempt: a}, refused: v}, nil
 	}
-	jobs, err := d.jobs(p.ps, p.plan, secrets, a.Sources)
-	if err != nil {
+	jobs, err := d.jobs(ctx, p.ps, p.plan, secrets, a.Sources)
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, ctx.Err()
+	case err != nil:
 		return nil, refusedBy(d.name(), err, a), nil
 	}
 	return jobs, nil, nil
@@ -99,9 +102,9 @@ func (p *pass) checkSize(ctx context.Context, secrets []pushed) (*status.Verdict
 	}
 	entries, names := 0, 0
 	for _, ref := range refs {
-		remotes, err := p.plan.Desire(ref, sourcesOf(secrets))
+		remotes, err := desire(ctx, p.ps.Namespace, p.plan, ref, secrets)
 		if err != nil {
-			continue
+			continue // The jobs report it.
 		}
 		listed := map[v1alpha1.PushRemoteRef]bool{}
 		list := func(key, property, source string) {
@@ -138,14 +141,19 @@ func sourcesOf(secrets []pushed) (from []push.Source) {
 	return from
 }
 
+// desire returns what a plan wants at a store. Its rewrites can have templates.
+func desire(ctx context.Context, tenant string, plan *push.Plan, ref v1alpha1.StoreRef, secrets []pushed) ([]push.Remote, error) {
+	return kit.Heavy(ctx, tenant, func() ([]push.Remote, error) { return plan.Desire(ref, sourcesOf(secrets)) })
+}
+
 // writes returns the writes that a plan wants at the store.
-func (d *destination) writes(namespace string, plan *push.Plan, secrets []pushed) ([]job, error) {
+func (d *destination) writes(ctx context.Context, namespace string, plan *push.Plan, secrets []pushed) ([]job, error) {
 	for _, s := range secrets {
 		if s.labels[d.label(namespace)] != "" {
 			return nil, circular(s.Name, "this store")
 		}
 	}
-	remotes, err := plan.Desire(d.ref(), sourcesOf(secrets))
+	remotes, err := desire(ctx, namespace, plan, d.ref(), secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -200,8 +208,11 @@ func unrecorded(ctx context.Context, p *pass, d *destination, jobs []job) ([]job
 		return nil, err
 	}
 	p.values = held
-	remotes, err := plan.Desire(d.ref(), sourcesOf(is.secrets))
-	if err != nil {
+	remotes, err := desire(ctx, p.ps.Namespace, plan, d.ref(), is.secrets)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
 		return jobs, nil //nolint:nilerr // Nothing was pushed by this spec.
 	}
 	for _, r := range remotes {
