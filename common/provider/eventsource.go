@@ -42,6 +42,13 @@ type EventSource interface {
 	Ack(ctx context.Context, messages []Message) error
 }
 
+const (
+	// maxReceived is the maximum number of messages that one call receives.
+	maxReceived = 10
+	// maxNames is the maximum number of names of one event. Services have up to six.
+	maxNames = 16
+)
+
 // Hold is how long a queue does not deliver a message again, after Receive or Extend.
 const Hold = time.Minute
 
@@ -179,7 +186,19 @@ func Receive(ctx context.Context, l *Link) ([]Message, error) {
 	if ctx.Err() == nil {
 		l.received.Store(&received{err})
 	}
-	return messages, err
+	return limit(messages), err
+}
+
+// limit drops what a server has sent beyond what was asked for: each name is compared with each store. Dropped messages come again.
+func limit(messages []Message) []Message {
+	messages = messages[:min(len(messages), maxReceived)]
+	for i := range messages {
+		for j := range messages[i].Events {
+			e := &messages[i].Events[j]
+			e.Names = e.Names[:min(len(e.Names), maxNames)]
+		}
+	}
+	return messages
 }
 
 // received is the result of the last Receive.

@@ -100,6 +100,9 @@ func parseTrail(e event) provider.Message {
 	return provider.Message{Events: []provider.Event{out}}
 }
 
+// maxResources is the maximum number of resources of an event. A change of a parameter has one, and Keys compares them with each other.
+const maxResources = 10
+
 func parseParameter(e event) provider.Message {
 	var d struct {
 		Name string `json:"name"`
@@ -107,7 +110,8 @@ func parseParameter(e event) provider.Message {
 	if json.Unmarshal(e.Detail, &d) != nil || d.Name == "" {
 		return provider.Message{Malformed: "it names no parameter"}
 	}
-	return provider.Message{Events: []provider.Event{{Kind: parameterKind, Place: e.Region, Names: append([]string{d.Name}, e.Resources...)}}}
+	names := append([]string{d.Name}, e.Resources[:min(len(e.Resources), maxResources)]...)
+	return provider.Message{Events: []provider.Event{{Kind: parameterKind, Place: e.Region, Names: names}}}
 }
 
 // A store is a store Kind of AWS.
