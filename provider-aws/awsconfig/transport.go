@@ -22,6 +22,7 @@ func newTransport() *http.Transport { return tune(awshttp.NewBuildableClient().G
 func tune(t *http.Transport) *http.Transport {
 	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.MaxConnsPerHost = 16, 8, 64
 	t.IdleConnTimeout = time.Minute
+	t.HTTP2 = provider.NewTransport(nil).HTTP2 // An answer waits in the network until it is read, not in memory.
 	return t
 }
 
