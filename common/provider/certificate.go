@@ -51,6 +51,10 @@ func ArchivePEM(archive []byte) ([]byte, error) {
 	return []byte(pem), nil
 }
 
+// MaxPrivateKey limits a private key, in bytes of DER. Decoding an RSA key takes time with the third power of its size, and no timeout ends
+// that. One of 8,192 bits has 4.7 KB.
+const MaxPrivateKey = 8 << 10
+
 // PrivateKey returns the first private key of PEM, in PKCS#8, PKCS#1 or SEC 1. The error has class Invalid and contains no value.
 func PrivateKey(pem []byte) (crypto.PrivateKey, error) {
 	key, err := cryptofuncs.PrivateKey(string(pem))

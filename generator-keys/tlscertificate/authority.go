@@ -34,6 +34,9 @@ func readAuthority(ctx context.Context, ref v1alpha1.CASecretReference, creds pr
 		}
 		parts[i] = value
 	}
+	if len(parts[1]) > 2*provider.MaxPrivateKey { // It is PEM.
+		return nil, invalid(caField+"tls.key of Secret %s has more than %d bytes; use an RSA key of at most 8192 bits, ECDSA or Ed25519", ref.Name, 2*provider.MaxPrivateKey)
+	}
 	pair, err := tls.X509KeyPair(parts[0], parts[1])
 	switch {
 	case err != nil && strings.Contains(err.Error(), "does not match"):

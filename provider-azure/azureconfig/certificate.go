@@ -4,6 +4,7 @@ import (
 	"crypto"
 	"crypto/x509"
 	"encoding/pem"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
@@ -17,6 +18,15 @@ func parseCertificate(raw []byte) ([]*x509.Certificate, crypto.PrivateKey, error
 		var err error
 		if raw, err = provider.ArchivePEM(raw); err != nil {
 			return nil, nil, err
+		}
+	}
+	for rest := raw; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		if strings.Contains(block.Type, "PRIVATE KEY") && len(block.Bytes) > provider.MaxPrivateKey {
+			return nil, nil, provider.NewError(provider.Invalid, "has a private key of more than %d bytes", provider.MaxPrivateKey)
 		}
 	}
 	return azidentity.ParseCertificates(raw, nil)

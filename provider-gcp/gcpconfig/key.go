@@ -80,8 +80,11 @@ func parseKey(raw []byte, at logins) (*serviceKey, error) {
 
 func parsePrivateKey(text string) (*rsa.PrivateKey, error) {
 	block, _ := pem.Decode([]byte(text))
-	if block == nil {
+	switch {
+	case block == nil:
 		return nil, errors.New("is not PEM")
+	case len(block.Bytes) > provider.MaxPrivateKey:
+		return nil, errors.Errorf("has more than %d bytes", provider.MaxPrivateKey)
 	}
 	var private *rsa.PrivateKey
 	if parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {

@@ -89,6 +89,9 @@ func parseServiceKey(raw string) (*serviceKey, error) {
 	if block == nil {
 		return bad("its private_key is not PEM; store the complete file from Google")
 	}
+	if len(block.Bytes) > provider.MaxPrivateKey {
+		return bad("its private_key is too large; store the complete file from Google")
+	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	private, isRSA := parsed.(*rsa.PrivateKey)
 	switch {
