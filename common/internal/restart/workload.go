@@ -56,19 +56,23 @@ func UsesOf(p *corev1.PodSpec) Uses {
 	if err != nil {
 		return Uses{} // A pod without valid quantities does not start.
 	}
-	return usesIn(raw, func(string) bool { return true })
+	return usesIn(raw, strings.Clone)
 }
 
-// usesIn returns what pods with a spec use of the targets that it is to keep. A target has the name of TargetName.
-func usesIn(pod []byte, keep func(target string) bool) Uses {
+// usesIn returns what pods with a spec use. keep returns a copy of a target, by its TargetName, that is to be kept; otherwise an empty text.
+func usesIn(pod []byte, keep func(target string) string) Uses {
 	var u Uses
 	add := func(from gjson.Result, secret, configMap string) {
 		// The text of a name is a part of the whole spec.
-		if name := from.Get(secret).String(); name != "" && keep(name) {
-			u.Secrets = append(u.Secrets, strings.Clone(name))
+		if name := from.Get(secret).String(); name != "" {
+			if kept := keep(name); kept != "" {
+				u.Secrets = append(u.Secrets, kept)
+			}
 		}
-		if name := from.Get(configMap).String(); name != "" && keep(v1alpha1.ConfigMapTarget+name) {
-			u.ConfigMaps = append(u.ConfigMaps, strings.Clone(name))
+		if name := from.Get(configMap).String(); name != "" {
+			if kept := keep(v1alpha1.ConfigMapTarget + name); kept != "" {
+				u.ConfigMaps = append(u.ConfigMaps, strings.TrimPrefix(kept, v1alpha1.ConfigMapTarget))
+			}
 		}
 	}
 	spec := gjson.ParseBytes(pod)
@@ -177,15 +181,23 @@ type counts struct {
 }
 
 // Targets are the targets that restarts of a namespace are about, by TargetName, and their annotations.
-type Targets struct{ names, keys map[string]bool }
+type Targets struct {
+	// Both have each text as key and value, so that all workloads share it.
+	names, keys map[string]string
+}
 
 // TargetsOf returns the targets of objects.
 func TargetsOf(objects []*Object) Targets {
-	t := Targets{map[string]bool{}, map[string]bool{}}
+	t := Targets{map[string]string{}, map[string]string{}}
 	for _, o := range objects {
-		t.names[o.TargetName()], t.keys[Key(o.TargetName())] = true, true
+		t.add(o.TargetName())
 	}
 	return t
+}
+
+func (t Targets) add(target string) {
+	key := Key(target)
+	t.names[target], t.keys[key] = target, key
 }
 
 // Parse returns a workload from the JSON text of its object, with those of its annotations and uses that are about targets.
@@ -199,12 +211,15 @@ func Parse(kind v1alpha1.WorkloadKind, raw []byte, targets Targets) (Workload, e
 		UID:         m.Metadata.UID, Created: m.Metadata.CreationTimestamp.Time, Progress: m.progress(kind),
 	}
 	found := map[string]bool{}
-	w.uses = usesIn(m.Spec.Template.Spec, func(target string) bool {
-		if !targets.names[target] || found[target] {
-			return false
+	w.uses = usesIn(m.Spec.Template.Spec, func(target string) string {
+		if found[target] {
+			return ""
 		}
-		found[target] = true
-		return true
+		kept := targets.names[target]
+		if kept != "" {
+			found[kept] = true
+		}
+		return kept
 	})
 	annotations := m.Spec.Template.Metadata.Annotations
 	if kind == v1alpha1.WorkloadRollout && m.Spec.WorkloadRef != nil {
@@ -221,8 +236,8 @@ const maxHash = 64
 func (t Targets) annotations(raw []byte) map[string]string {
 	all := map[string]string{}
 	gjson.ParseBytes(raw).ForEach(func(key, value gjson.Result) bool {
-		if k := key.String(); t.keys[k] && len(value.Raw) <= maxHash {
-			all[strings.Clone(k)] = strings.Clone(value.String())
+		if k := t.keys[key.String()]; k != "" && len(value.Raw) <= maxHash {
+			all[k] = strings.Clone(value.String())
 		}
 		return true
 	})
