@@ -67,6 +67,7 @@ type Reconciler struct {
 	mu sync.Mutex
 	// Bound: one per event source.
 	running map[types.NamespacedName]*receiver
+	kept    receipts
 }
 
 // Reconcile starts the receiver of an event source, and ends that of an earlier generation.

@@ -33,6 +33,9 @@ const (
 	// maxReceipt is the maximum length of a receipt in bytes. A message with another one cannot be removed.
 	//limit:events Receipt of a message | unit=bytes | The message cannot be removed.
 	maxReceipt = 4096
+	// maxReceipts limits the receipts of all sources of one Kind and tenant.
+	//limit:events Receipts of the messages of all event sources of one Kind in a namespace that are not yet handled | unit=bytes | Further messages are not kept, and come again.
+	maxReceipts = 8 << 20
 	// gatherFor is the time between two checks for handled messages, so that one call removes those of several walks.
 	gatherFor = 50 * time.Millisecond
 	// reportEvery is the minimum time between two writes of the counts.
@@ -52,6 +55,58 @@ type receiver struct {
 	open []*delivery
 	// counted are the messages since the last write of the counts.
 	counted v1alpha1.ReceivedEvents
+	// ended is true once no message is kept any longer.
+	ended bool
+}
+
+// receipts counts the bytes of receipts that are kept.
+type receipts struct {
+	mu sync.Mutex
+	// Bound: one per tenant with event sources.
+	bytes map[string]int
+}
+
+// add adds bytes, which can be negative. It returns false if they exceed the limit.
+func (r *receipts) add(tenant string, n int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n > 0 && r.bytes[tenant]+n > maxReceipts {
+		return false
+	}
+	if r.bytes == nil {
+		r.bytes = map[string]int{}
+	}
+	if r.bytes[tenant] += n; r.bytes[tenant] == 0 {
+		delete(r.bytes, tenant)
+	}
+	return true
+}
+
+// keepLocked keeps a message until it is handled, if the tenant may have one more.
+func (rc *receiver) keepLocked(d *delivery) {
+	n := len(d.message.Receipt)
+	if n <= maxReceipt && !rc.ended && rc.kept.add(rc.tenant(), n) {
+		rc.open = append(rc.open, d)
+	}
+}
+
+// releaseLocked ends the count of messages that are no longer kept.
+func (rc *receiver) releaseLocked(all ...*delivery) {
+	for _, d := range all {
+		rc.kept.add(rc.tenant(), -len(d.message.Receipt))
+	}
+}
+
+func (rc *receiver) tenant() string {
+	return cmp.Or(rc.source.GetNamespace(), string(rc.source.GetUID()))
+}
+
+// end drops all messages. They come again.
+func (rc *receiver) end() {
+	rc.mu.Lock()
+	defer rc.mu.Unlock()
+	rc.releaseLocked(rc.open...)
+	rc.open, rc.ended = nil, true
 }
 
 // delivery is a message that is received and not yet handled.
@@ -126,11 +181,11 @@ func (rc *receiver) handle(ctx context.Context, messages []provider.Message) {
 		matched = matched[len(m.Events):]
 		m.Events, m.Matched = nil, len(secrets)
 		rc.countLocked(ctx, m, now)
-		if len(m.Receipt) <= maxReceipt {
-			rc.open = append(rc.open, &delivery{message: m, at: at, received: now, held: now})
-		}
+		rc.keepLocked(&delivery{message: m, at: at, received: now, held: now})
 	}
-	rc.open = rc.open[max(0, len(rc.open)-maxOpen):]
+	excess := max(0, len(rc.open)-maxOpen)
+	rc.releaseLocked(rc.open[:excess]...)
+	rc.open = rc.open[excess:]
 	select {
 	case rc.arrived <- struct{}{}:
 	default:
@@ -155,6 +210,7 @@ func (rc *receiver) countLocked(ctx context.Context, m provider.Message, now tim
 
 // tend removes handled messages, puts off those that are not yet handled, and writes the counts, until ctx ends.
 func (rc *receiver) tend(ctx context.Context) {
+	defer rc.end()
 	report := time.NewTicker(reportEvery)
 	defer report.Stop()
 	for {
@@ -184,6 +240,7 @@ func (rc *receiver) ack(ctx context.Context) (left int) {
 		n, _ = slices.BinarySearchFunc(rc.open, oldest, func(d *delivery, at int64) int { return cmp.Compare(d.at, at) })
 	}
 	handled := slices.Clone(rc.open[:n])
+	rc.releaseLocked(handled...)
 	rc.open = slices.Delete(rc.open, 0, n)
 	left = len(rc.open)
 	rc.mu.Unlock()
@@ -216,7 +273,13 @@ func (rc *receiver) inBatches(ctx context.Context, all []*delivery, f func(conte
 func (rc *receiver) extend(ctx context.Context, now time.Time) {
 	var due []*delivery
 	rc.mu.Lock()
-	rc.open = slices.DeleteFunc(rc.open, func(d *delivery) bool { return now.Sub(d.received) > longest })
+	rc.open = slices.DeleteFunc(rc.open, func(d *delivery) bool {
+		late := now.Sub(d.received) > longest
+		if late {
+			rc.releaseLocked(d)
+		}
+		return late
+	})
 	for _, d := range rc.open {
 		if now.Sub(d.held) > provider.Hold/3 {
 			d.held = now
