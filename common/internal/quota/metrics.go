@@ -4,12 +4,12 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // waitingDesc has no series for a tenant without callers that wait, but always one for each resource, with an empty tenant.
 var waitingDesc = prometheus.NewDesc("directsecrets_share_waiting",
-	"Callers that wait because their tenant has used up its share, by what they wait for: calls, rate, memory, work, slots or walks. "+
+	"Callers that wait because their tenant has used up its share, by what they wait for: calls, lists, rate, memory, work, slots or walks. "+
 		"With --metrics-per-object also by tenant, which is a namespace or a cluster store.",
 	[]string{"tenant", "resource"}, nil)
 
 // resources are what callers can wait for.
-var resources = []string{"calls", "memory", "rate", "slots", "walks", "work"}
+var resources = []string{"calls", "lists", "memory", "rate", "slots", "walks", "work"}
 
 // Waits counts a caller that waits for something, until it calls done.
 func (t *Tenant) Waits(what string) (done func()) {

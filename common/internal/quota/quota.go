@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
 )
 
 // Limits of calls.
@@ -30,6 +31,9 @@ const (
 	// Calls limits the concurrent calls of a tenant. Each holds a connection, which takes about 50 KiB.
 	//limit:reads Concurrent requests of the stores, generators and event sources of a tenant | metric=directsecrets_share_waiting{resource="calls"} | The request waits.
 	Calls = 128
+	// Lists limits the lists of a tenant at the API server per second, after as many that do not wait.
+	//limit:objects Lists of a tenant at the API server, each page included | unit=a second | metric=directsecrets_share_waiting{resource="lists"} | The list waits.
+	Lists = 20
 )
 
 // Slots is the default of Quotas.Slots.
@@ -64,7 +68,7 @@ func (q *Quotas) Tenant(name string) *Tenant {
 			q.tenants = map[string]*Tenant{}
 		}
 		t = &Tenant{
-			all: q, calls: semaphore.NewWeighted(Calls), work: semaphore.NewWeighted(1),
+			all: q, calls: semaphore.NewWeighted(Calls), work: semaphore.NewWeighted(1), lists: rate.NewLimiter(Lists, Lists),
 			slots: semaphore.NewWeighted(int64(max(1, cmp.Or(q.Slots, Slots)/4))),
 		}
 		q.tenants[name] = t
@@ -99,6 +103,8 @@ type Tenant struct {
 	// the call, so spent can exceed Burst.
 	spent float64
 	at    time.Time
+	// lists limits the lists at the API server.
+	lists *rate.Limiter
 }
 
 // EndUse ends one use of a Tenant. Its bytes and its debt count until they are released or paid off.
@@ -109,7 +115,7 @@ func (t *Tenant) EndUse() {
 }
 
 func (t *Tenant) idleLocked(now time.Time) bool {
-	return t.users == 0 && t.used == 0 && t.unpaidLocked(now) == 0
+	return t.users == 0 && t.used == 0 && t.unpaidLocked(now) == 0 && t.lists.TokensAt(now) >= Lists
 }
 
 // Call waits until the tenant may make one more call. The caller must call end when it has ended, with the bytes of the answer. The
@@ -137,6 +143,15 @@ func (t *Tenant) Call(ctx context.Context) (end func(bytes int64), err error) {
 		release()
 		t.Spend(time.Now(), bytes)
 	}, nil
+}
+
+// List waits until the tenant may make one more list at the API server. The error is that of ctx, or that ctx ends before.
+func (t *Tenant) List(ctx context.Context) error {
+	if t == nil || t.lists.Allow() {
+		return nil
+	}
+	defer t.Waits("lists")()
+	return t.lists.Wait(ctx)
 }
 
 // Work waits until the tenant may do work that takes a processor for long. Only one caller of each tenant waits with those of others. The caller

@@ -342,7 +342,7 @@ func TestWaiting(t *testing.T) {
 			}
 			defer shop.Waits("walks")()
 			synctest.Wait()
-			want := map[string]float64{"calls": 1, "memory": 1, "rate": 0, "slots": 1, "walks": 1, "work": 1}
+			want := map[string]float64{"calls": 1, "lists": 0, "memory": 1, "rate": 0, "slots": 1, "walks": 1, "work": 1}
 			if perTenant {
 				for _, what := range []string{"calls", "memory", "slots", "walks", "work"} {
 					want[what+" of shop"] = 1

@@ -40,7 +40,7 @@ func (r *Reader) HoldIn(ctx context.Context, tenant string, bytes int64) (*Held,
 
 func (r *Reader) newHeld(name string) *Held {
 	t := r.quotas.Tenant(name)
-	h := &Held{Reader: r.client, tenant: name, held: t.Holder(nil)}
+	h := &Held{Reader: r.client, tenant: name, quota: t, held: t.Holder(nil)}
 	h.Release = sync.OnceFunc(func() {
 		h.held.Release()
 		t.EndUse()
@@ -56,7 +56,16 @@ type Held struct {
 	Release func()
 
 	tenant string
+	quota  *quota.Tenant
 	held   *quota.Held
+}
+
+// List implements client.Reader. It waits until the tenant may make one more list.
+func (h *Held) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if err := h.quota.List(ctx); err != nil {
+		return err
+	}
+	return h.Reader.List(ctx, list, opts...)
 }
 
 // until returns a Held that has its bytes, unless there is an error.
