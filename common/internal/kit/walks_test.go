@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -306,13 +307,18 @@ func TestCrowded(t *testing.T) {
 // TestHeavy has objects of two tenants do heavy work at the same time. Each tenant does one thing after another.
 func TestHeavy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		works, most := map[string]int{}, map[string]int{}
 		c := NewController(NewWalks(&quota.Quotas{}, InFlight), func(ctx context.Context, req string) (reconcile.Result, error) {
 			tenant, _, _ := strings.Cut(req, "/")
 			_, err := Heavy(ctx, tenant, func() (int, error) {
+				mu.Lock()
 				works[tenant]++
 				most[tenant], most["both"] = max(most[tenant], works[tenant]), max(most["both"], works["a"]+works["b"])
+				mu.Unlock()
 				time.Sleep(time.Second)
+				mu.Lock()
+				defer mu.Unlock()
 				works[tenant]--
 				return 0, nil
 			})
@@ -323,9 +329,11 @@ func TestHeavy(t *testing.T) {
 			c.Enqueue(req, queue.High)
 		}
 		time.Sleep(time.Minute)
+		stop()
+		mu.Lock()
+		defer mu.Unlock()
 		if diff := cmp.Diff(map[string]int{"a": 1, "b": 1, "both": 2}, most); diff != "" {
 			t.Errorf("works at the same time: -want, +got:\n%s", diff)
 		}
-		stop()
 	})
 }
