@@ -74,7 +74,7 @@ func (p *Pool) Loader(k provider.Kind, s provider.Object, credentialsNamespace s
 	}
 	c = &connection{generation: s.GetGeneration(), asked: now, read: map[watch.ObjectRef]bool{}}
 	creds, opts := p.credentials(k, s, credentialsNamespace, c), p.opts
-	opts.Tenant = tenantOf(s, credentialsNamespace)
+	opts.Tenant = TenantOf(s, credentialsNamespace)
 	c.loader = NewLoader(func(ctx context.Context, t *quota.Tenant) (*provider.Link, error) {
 		return k.Connect(ctx, s, creds, t)
 	}, opts)
@@ -85,9 +85,9 @@ func (p *Pool) Loader(k provider.Kind, s provider.Object, credentialsNamespace s
 	return c.loader
 }
 
-// tenantOf returns the tenant for which the answers of a store count. A tenant is a namespace. A cluster store that uses the
+// TenantOf returns the tenant for which the answers of a store count. A tenant is a namespace. A cluster store that uses the
 // same credentials for all namespaces is a tenant of its own.
-func tenantOf(s provider.Object, credentialsNamespace string) string {
+func TenantOf(s provider.Object, credentialsNamespace string) string {
 	return cmp.Or(credentialsNamespace, s.GetNamespace(), string(s.GetUID()))
 }
 
@@ -110,7 +110,7 @@ func (p *Pool) closeLocked(uid types.UID, credentialsNamespace string) {
 }
 
 func (p *Pool) credentials(k provider.Kind, s provider.Object, credentialsNamespace string, c *connection) provider.Credentials {
-	f := credentials.Fence{Cluster: k.Cluster, Namespace: s.GetNamespace(), Tenant: tenantOf(s, credentialsNamespace), Rules: p.rules}
+	f := credentials.Fence{Cluster: k.Cluster, Namespace: s.GetNamespace(), Tenant: TenantOf(s, credentialsNamespace), Rules: p.rules}
 	if k.Cluster {
 		f.Namespace = credentialsNamespace
 	}

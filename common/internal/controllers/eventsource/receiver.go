@@ -22,7 +22,7 @@ import (
 
 const (
 	// maxOpen is the maximum number of messages of one source that are received and not yet handled.
-	//limit:events Messages of one event source that are received and not yet handled | The source receives no more until some are handled.
+	//limit:events Messages of one event source that are received and not yet handled | The oldest are no longer kept, and come again.
 	maxOpen = 1000
 	// batch is the maximum number of messages in one call.
 	batch = 10
@@ -85,7 +85,7 @@ func (r *receipts) add(tenant string, n int) bool {
 // keepLocked keeps a message until it is handled, if the tenant may have one more.
 func (rc *receiver) keepLocked(d *delivery) {
 	n := len(d.message.Receipt)
-	if n <= maxReceipt && !rc.ended && rc.kept.add(rc.tenant(), n) {
+	if n <= maxReceipt && !rc.ended && rc.kept.add(dispatch.TenantOf(rc.source, ""), n) {
 		rc.open = append(rc.open, d)
 	}
 }
@@ -93,12 +93,8 @@ func (rc *receiver) keepLocked(d *delivery) {
 // releaseLocked ends the count of messages that are no longer kept.
 func (rc *receiver) releaseLocked(all ...*delivery) {
 	for _, d := range all {
-		rc.kept.add(rc.tenant(), -len(d.message.Receipt))
+		rc.kept.add(dispatch.TenantOf(rc.source, ""), -len(d.message.Receipt))
 	}
-}
-
-func (rc *receiver) tenant() string {
-	return cmp.Or(rc.source.GetNamespace(), string(rc.source.GetUID()))
 }
 
 // end drops all messages. They come again.
