@@ -227,7 +227,11 @@ func value(spec *ast.ValueSpec, info *types.Info, unit string) (string, error) {
 		return "", errors.Errorf("%s has no value that is a known integer", spec.Names[0])
 	}
 	if t := info.Defs[spec.Names[0]].Type().String(); t == "time.Duration" {
-		return strings.TrimSpace(duration.HumanDuration(time.Duration(n)) + " " + unit), nil
+		text := duration.HumanDuration(time.Duration(n))
+		if n < int64(time.Second) {
+			text = time.Duration(n).String()
+		}
+		return strings.TrimSpace(text + " " + unit), nil
 	}
 	if rest, isBytes := strings.CutPrefix(unit, "bytes"); isBytes {
 		return size(n) + rest, nil

@@ -22,6 +22,7 @@ func TestLimits(t *testing.T) {
 		"Bytes":       {"bytes are shown as KiB", "//limit:memory Part | unit=bytes a second | It waits.\nconst a = 4 << 10", []limit{{"memory", "Part", "4 KiB a second", "", "", "It waits."}}, ""},
 		"HalfMiB":     {"half a MiB is shown as such", "//limit:memory Part | unit=bytes | It waits.\nvar a = 3 << 19", []limit{{"memory", "Part", "1.5 MiB", "", "", "It waits."}}, ""},
 		"Duration":    {"a duration is text", "//limit:objects Search | It ends.\nconst a = 366 * 24 * time.Hour", []limit{{"objects", "Search", "366d", "", "", "It ends."}}, ""},
+		"Short":       {"a duration of less than a second has its unit", "//limit:objects Search | It ends.\nconst a = 100 * time.Millisecond", []limit{{"objects", "Search", "100ms", "", "", "It ends."}}, ""},
 		"Section":     {"an unknown section is an error", "//limit:other Calls | It waits.\nconst a = 1", nil, at + "want SECTION NAME"},
 		"NoEffect":    {"a limit says what the user sees", "//limit:reads Calls | flag=calls\nconst a = 1", nil, at + "want SECTION NAME"},
 		"Field":       {"an unknown field is an error", "//limit:reads Calls | flags=calls | It waits.\nconst a = 1", nil, at + `unknown field "flags=calls"`},

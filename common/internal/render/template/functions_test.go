@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/Masterminds/sprig/v3"
 	"github.com/google/go-cmp/cmp"
@@ -186,7 +187,7 @@ func TestRefusedFunctions(t *testing.T) {
 
 // TestRegexpAgrees compares the searches with those of package regexp, which have no limits.
 func TestRegexpAgrees(t *testing.T) {
-	patterns := []string{"", "a", "a*", "a*?", "^a", "(?m)^a", "a$", `\b`, `\B`, `\Ba.*b|a`, `(a)(b)?`, "é|a", `\Qab`, "(?i)A+", `(?P<n>a)b`, "$", "^", "[^,]*"}
+	patterns := []string{"", "a", "a*", "a*?", "^a", "(?m)^a", "a$", `\b`, `\B`, `\Ba.*b|a`, `(a)(b)?`, "é|a", `\Qab`, `a|\QB.\\E|\Qb\E+|\\Qa`, "(?i)A+", `(?P<n>a)b`, "$", "^", "[^,]*"}
 	inputs := []string{"", "a", "aab ab\naé,a", "bbb", "éé", "a\xffa", ",a,,b", "ab ab aab"}
 	for _, p := range patterns {
 		re := regexp.MustCompile(p)
@@ -219,6 +220,33 @@ func TestRegexpAgrees(t *testing.T) {
 				t.Errorf("regexReplaceAllLiteral(%q, %q): %v: -want, +got:\n%s", p, text, err, diff)
 			}
 		}
+	}
+}
+
+// TestRegexpClasses searches with expressions that the parser, or the printer of an expression, takes long for.
+func TestRegexpClasses(t *testing.T) {
+	wide := "(?i)[Ā-\u7fff]"
+	cases := map[string]struct{ reason, expr, want string }{
+		"Classes": {"As in other fields, an expression with many Unicode classes is refused, without its text, which can be secret.", strings.Repeat(`\pL`, 9), "the regular expression has 9 Unicode classes such as \\pL, at most 8 are allowed; use fewer"},
+		"Ranges":  {"So is one with wide ranges that ignore case.", wide + "[Ā-\u7fff]", "the regular expression ignores case, and its ranges have 65024 characters, at most 32768 are allowed; use smaller ranges, or remove the flag i"},
+		"Budget":  {"A loop cannot compile them a thousand times.", wide, "the templates of this Secret do too much work; make them simpler, or their loops shorter"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := &run{budget: NewBudget()}
+			var err error
+			for i := 0; i < 1000 && err == nil; i++ {
+				_, err = regexFindAll(r, tc.expr, "ab", -1)
+			}
+			if err == nil || err.Error() != tc.want {
+				t.Errorf("%s\nregexFindAll(%q): %v, want %s", tc.reason, tc.expr, err, tc.want)
+			}
+		})
+	}
+	start := time.Now()
+	found, err := regexFindAll(&run{budget: NewBudget()}, "a|"+strings.Repeat("[^٠]", 800), "aa", -1)
+	if diff := cmp.Diff([]string{"a", "a"}, found); diff != "" || err != nil || time.Since(start) > 500*time.Millisecond {
+		t.Errorf("an expression that has 800 classes is found after %s, %v: -want, +got:\n%s", time.Since(start), err, diff)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"regexp"
 	"regexp/syntax"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/pattern"
@@ -27,8 +28,8 @@ const (
 type searcher struct {
 	run *run
 	re  *regexp.Regexp
-	// pattern is the expression in a form that can be part of another one, unlike \Qtext.
-	pattern string
+	// work is the cost of compiling it once more, in steps.
+	work int
 	// after finds a match after the first character of its text. That character is there so that \b and ^ know what
 	// precedes the match.
 	after *regexp.Regexp
@@ -44,6 +45,10 @@ func newSearcher(r *run, expr string) (*searcher, error) {
 	if len(expr) > maxPattern {
 		return nil, &failure{fmt.Sprintf("the regular expression is longer than %d bytes", maxPattern)}
 	}
+	work, err := compiling(expr)
+	if err != nil {
+		return nil, err
+	}
 	parsed, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		return nil, errPattern
@@ -52,14 +57,37 @@ func newSearcher(r *run, expr string) (*searcher, error) {
 	if size > maxProgram {
 		return nil, &failure{"the regular expression is too large; use fewer or smaller repetitions"}
 	}
-	if err := r.budget.spend(10+2*size+len(expr)/4, 0); err != nil {
+	if err := r.budget.spend(10+2*size+len(expr)/4+work, 0); err != nil {
 		return nil, err
 	}
 	re, err := regexp.Compile(expr)
 	if err != nil {
 		return nil, errPattern
 	}
-	return &searcher{run: r, re: re, pattern: parsed.String(), price: 8 + size}, nil
+	return &searcher{run: r, re: re, work: work, price: 8 + size}, nil
+}
+
+// compiling returns the steps that the classes of an expression take until it is compiled: it is parsed twice.
+func compiling(expr string) (steps int, err error) {
+	work, err := pattern.Work(expr)
+	if err != nil {
+		return 0, &failure{err.Error()}
+	}
+	return 2 * work, nil
+}
+
+// unquoted returns an expression without \Q and \E, so that it can be part of another one.
+func unquoted(expr string) string {
+	for i := 0; i+1 < len(expr); i++ {
+		if expr[i] != '\\' {
+			continue
+		}
+		if i++; expr[i] == 'Q' {
+			text, rest, _ := strings.Cut(expr[i+1:], `\E`)
+			return expr[:i-1] + regexp.QuoteMeta(text) + unquoted(rest)
+		}
+	}
+	return expr
 }
 
 // A Replacer replaces the matches of a regular expression within a budget, without a template. For some expressions,
@@ -72,8 +100,12 @@ func NewReplacer(re *regexp.Regexp, b *Budget) (*Replacer, error) {
 	if err != nil {
 		return nil, errPattern
 	}
+	work, err := compiling(re.String())
+	if err != nil {
+		return nil, err
+	}
 	size := pattern.Size(parsed, classRunes, maxProgram+1)
-	return &Replacer{&searcher{run: &run{budget: b}, re: re, pattern: parsed.String(), price: 8 + size}}, nil
+	return &Replacer{&searcher{run: &run{budget: b}, re: re, work: work, price: 8 + size}}, nil
 }
 
 // Replace does the same as ReplaceAllString of regexp. It returns an error if the budget is spent.
@@ -86,10 +118,10 @@ func (s *searcher) find(text string, pos int) ([]int, error) {
 	re, from := s.re, pos
 	if pos > 0 {
 		if s.after == nil {
-			if err := s.run.budget.spend(10+2*s.price, 0); err != nil {
+			if err := s.run.budget.spend(10+2*s.price+s.work, 0); err != nil {
 				return nil, err
 			}
-			after, err := regexp.Compile(`(?s:\A.)(?s:.*?)(` + s.pattern + `)`)
+			after, err := regexp.Compile(`(?s:\A.)(?s:.*?)(` + unquoted(s.re.String()) + `)`)
 			if err != nil {
 				return nil, &failure{"the regular expression is too large"}
 			}
