@@ -156,9 +156,7 @@ func Wait(ctx context.Context, places []Place, f func(ctx context.Context) error
 // that waits for that keeps its slot, which is of the part of its tenant.
 func Heavy[V any](ctx context.Context, tenant string, f func() (V, error)) (V, error) {
 	if w, ok := ctx.Value(flightKey{}).(*flight); ok {
-		t := w.walks.quotas.Tenant(tenant)
-		defer t.EndUse()
-		end, err := t.OwnWork(ctx)
+		end, err := w.walks.OwnWork(ctx, tenant)
 		if err != nil {
 			var none V
 			return none, err
@@ -166,6 +164,20 @@ func Heavy[V any](ctx context.Context, tenant string, f func() (V, error)) (V, e
 		defer end()
 	}
 	return f()
+}
+
+// OwnWork is that of the quota of a tenant, for work outside of walks.
+func (w *Walks) OwnWork(ctx context.Context, tenant string) (end func(), err error) {
+	t := w.quotas.Tenant(tenant)
+	release, err := t.OwnWork(ctx)
+	if err != nil {
+		t.EndUse()
+		return nil, err
+	}
+	return func() {
+		release()
+		t.EndUse()
+	}, nil
 }
 
 // Finish returns a context for the requests that store what a walk has made at a provider. They are still made while the

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,14 +27,11 @@ func readKey(k resolve.Route, key string) string { return k.GVK.Kind + "\x00" + 
 
 func searchKey(k resolve.Route, store string) string { return readKey(k, "\x00"+store) }
 
-// readKeys returns the values of readIndex of an object: one for each remote secret that it reads, and each store that it searches.
+// readKeys returns the values of readIndex of an object: one for each remote secret that it reads, and each store that it searches. The
+// cache is locked meanwhile, so no expression is compiled, and the spec can be invalid.
 func (r *Referrers) readKeys(es *v1alpha1.ExternalSecret) []string {
-	plan, err := render.NewPlan(es)
-	if err != nil {
-		return nil
-	}
 	var keys []string
-	for _, src := range plan.Sources {
+	for _, src := range render.Sources(es) {
 		k, ok := r.Serves(&src.Store)
 		switch {
 		case !ok || src.Generator:
@@ -76,32 +74,44 @@ func (r *Referrers) Reading(ctx context.Context, k resolve.Route, c *refresh.Cha
 // reads reports whether an object reads one of several changed secrets, or may find it, because the tags of the secret are not known,
 // and does not show its new version.
 func (r *Referrers) reads(es *v1alpha1.ExternalSecret, k resolve.Route, c *refresh.Change, secrets []refresh.Secret) (due bool) {
-	plan, err := render.NewPlan(es)
-	if err != nil {
-		return false
-	}
-	for _, src := range plan.Sources {
+	for _, src := range render.Sources(es) {
 		if is, ok := r.Serves(&src.Store); !ok || src.Generator || is.GVK != k.GVK {
 			continue
 		}
 		selects := func(s *refresh.Secret) bool { return slices.Contains(s.Keys, src.Ref.Key) }
 		if src.Search != (provider.Search{}) {
-			q, err := src.Search.Query()
-			if err != nil {
-				continue
-			}
-			selects = func(s *refresh.Secret) bool {
-				return strings.HasPrefix(s.Keys[0], q.Path) && (q.Name == nil || q.Name.MatchString(s.Keys[0]))
-			}
+			selects = finds(src.Search, c, es.Namespace)
 		}
 		for i := range secrets {
-			if s := &secrets[i]; selects(s) && c.Reaches(s, k.Key(src.Store.Name, es.Namespace), es.Namespace) {
+			if s := &secrets[i]; c.Reaches(s, k.Key(src.Store.Name, es.Namespace), es.Namespace) && selects(s) {
 				s.Matched = true
 				due = due || !shows(es, s)
 			}
 		}
 	}
 	return due
+}
+
+// maxKey limits the keys that are compared with an expression, which can take 10 microseconds for each byte. No store has longer ones.
+const maxKey = 4096
+
+// finds returns whether a search of a namespace may find a secret of a change.
+func finds(search provider.Search, c *refresh.Change, namespace string) func(*refresh.Secret) bool {
+	query := sync.OnceValues(search.Query)
+	return func(s *refresh.Secret) (may bool) {
+		key := s.Keys[0]
+		if !strings.HasPrefix(key, search.Path) {
+			return false
+		}
+		if search.Name == "" || len(key) > maxKey {
+			return true
+		}
+		in := c.Matching.Within(namespace, func() {
+			q, err := query()
+			may = err == nil && q.Name.MatchString(key)
+		})
+		return may || !in
+	}
 }
 
 // shows reports whether the values of an object are those of the version after a change. Each version of a secret has a name of

@@ -23,6 +23,40 @@ type Change struct {
 	// Namespace is the only one whose objects the event source reaches; empty for those for which Admits returns true.
 	Namespace string
 	Admits    func(namespace string) bool
+	// Matching is shared by the changes of one batch of events.
+	Matching *Matching
+}
+
+// maxMatching limits Matching. Each expression takes up to 50 ms more.
+//
+//limit:events Time for which one batch of events is compared with the regular expressions of a namespace | The other objects with `find` count as matching, and are refreshed.
+const maxMatching = 100 * time.Millisecond
+
+// Matching measures the time for which the secrets of events are compared with the expressions of each namespace, which chooses them. It
+// is not safe for concurrent use.
+type Matching struct {
+	// Bound: one per namespace that an event source reaches, for one batch of events.
+	spent map[string]time.Duration
+}
+
+// Within runs f, which compares with an expression of a namespace. It returns false, and f did not run, if the time of the namespace is
+// spent.
+func (m *Matching) Within(namespace string, f func()) bool {
+	if m.spent[namespace] >= maxMatching {
+		return false
+	}
+	start := time.Now()
+	f()
+	m.Spend(namespace, time.Since(start))
+	return true
+}
+
+// Spend takes time from that of a namespace.
+func (m *Matching) Spend(namespace string, d time.Duration) {
+	if m.spent == nil {
+		m.spent = map[string]time.Duration{}
+	}
+	m.spent[namespace] += d
 }
 
 // A Secret is one that has changed.

@@ -80,7 +80,7 @@ func NewPlan(es *v1alpha1.ExternalSecret) (Plan, error) {
 		return Plan{}, errors.New("spec: nothing to read; add an entry to data or dataFrom")
 	}
 	for i, e := range es.Spec.DataFrom {
-		if err := p.addMany(storeOfDataFrom(es, e), e); err != nil {
+		if err := checkMany(storeOfDataFrom(es, e), e); err != nil {
 			return Plan{}, errors.Wrapf(err, "spec.dataFrom[%d]", i)
 		}
 	}
@@ -93,23 +93,51 @@ func NewPlan(es *v1alpha1.ExternalSecret) (Plan, error) {
 			return Plan{}, errors.Errorf("spec.data[%d].secretKey: %q is already filled by spec.data[%d]; remove one of them", i, e.SecretKey, j)
 		}
 		seen[e.SecretKey] = i
-		if err := p.add(storeOfData(es, e), "remoteRef", e.RemoteRef); err != nil {
+		if err := check(storeOfData(es, e), "remoteRef", e.RemoteRef); err != nil {
 			return Plan{}, errors.Wrapf(err, "spec.data[%d]", i)
 		}
 	}
+	p.Sources = Sources(es)
 	return p, nil
 }
 
-func (p *Plan) addMany(ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) error {
+// Sources returns the reads that a spec needs as in a Plan. The spec can be invalid: it compiles no expression, so that an index of a
+// cache can use it.
+func Sources(es *v1alpha1.ExternalSecret) (all []Source) {
+	seen := map[Source]bool{}
+	add := func(ref *v1alpha1.StoreRef, s Source) {
+		if ref == nil {
+			return
+		}
+		if s.Store = *ref; !seen[s] {
+			seen[s], all = true, append(all, s)
+		}
+	}
+	for _, e := range es.Spec.DataFrom {
+		switch {
+		case generatorOf(e) != nil:
+			add(generatorOf(e), Source{Generator: true})
+		case e.Extract != nil:
+			add(storeOfDataFrom(es, e), Source{Read: provider.Read{Ref: RefOf(*e.Extract)}})
+		case e.Find != nil:
+			add(storeOfDataFrom(es, e), Source{Read: provider.Read{Search: searchOf(*e.Find)}})
+		}
+	}
+	for _, e := range es.Spec.Data {
+		add(storeOfData(es, e), Source{Read: provider.Read{Ref: RefOf(e.RemoteRef)}})
+	}
+	return all
+}
+
+func checkMany(ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) error {
 	if g := generatorOf(e); g != nil {
 		if g.Kind == "" || g.Name == "" {
 			return errors.New("sourceRef.generatorRef: kind or name is empty; set both")
 		}
-		p.addSource(generatedBy(*g))
 		return nil
 	}
 	if e.Extract != nil {
-		return p.add(ref, "extract", *e.Extract)
+		return check(ref, "extract", *e.Extract)
 	}
 	s := searchOf(*e.Find)
 	if s == (provider.Search{}) {
@@ -118,32 +146,25 @@ func (p *Plan) addMany(ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) error {
 	if _, err := s.Query(); err != nil {
 		return err
 	}
-	return p.read(ref, provider.Read{Search: s})
+	return checkStore(ref)
 }
 
-// add adds the read of a field of an entry.
-func (p *Plan) add(ref *v1alpha1.StoreRef, field string, r v1alpha1.RemoteRef) error {
+// check checks the read of a field of an entry.
+func check(ref *v1alpha1.StoreRef, field string, r v1alpha1.RemoteRef) error {
 	if strings.TrimSpace(r.Key) == "" {
 		return errors.Errorf("%s.key is empty; name the remote secret", field)
 	}
-	return p.read(ref, provider.Read{Ref: RefOf(r)})
+	return checkStore(ref)
 }
 
-func (p *Plan) read(ref *v1alpha1.StoreRef, read provider.Read) error {
+func checkStore(ref *v1alpha1.StoreRef) error {
 	if ref == nil {
 		return errors.New("no store to read from; set spec.storeRef or sourceRef.storeRef")
 	}
 	if ref.Kind == "" || ref.Name == "" {
 		return errors.New("storeRef: kind or name is empty; set both")
 	}
-	p.addSource(Source{Store: *ref, Read: read})
 	return nil
-}
-
-func (p *Plan) addSource(s Source) {
-	if !slices.Contains(p.Sources, s) {
-		p.Sources = append(p.Sources, s)
-	}
 }
 
 // generatorOf returns the generator of an entry; nil if it reads a store.

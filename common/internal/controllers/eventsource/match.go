@@ -34,7 +34,7 @@ func (m *matcher) match(ctx context.Context, from provider.EventSourceObject, so
 		return nil
 	}
 	matched = make([]bool, len(all))
-	admitted := map[string]bool{}
+	admitted, matching := map[string]bool{}, &refresh.Matching{}
 	admits := func(namespace string) bool {
 		is, known := admitted[namespace]
 		if !known {
@@ -48,7 +48,7 @@ func (m *matcher) match(ctx context.Context, from provider.EventSourceObject, so
 			continue
 		}
 		for _, s := range m.scopes(ctx, k, from) {
-			c := &refresh.Change{Kind: k.Kind, Stores: s.of, At: at, By: m.kind + "/" + from.GetName(), Source: source, Namespace: from.GetNamespace(), Admits: admits}
+			c := &refresh.Change{Kind: k.Kind, Stores: s.of, At: at, By: m.kind + "/" + from.GetName(), Source: source, Namespace: from.GetNamespace(), Admits: admits, Matching: matching}
 			of := changes(c, k, s.one, all)
 			if len(of) > 0 {
 				m.bus.Publish(ctx, c)

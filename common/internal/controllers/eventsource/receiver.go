@@ -163,7 +163,12 @@ func (rc *receiver) handle(ctx context.Context, messages []provider.Message) {
 		events = append(events, m.Events...)
 		received.WithLabelValues(rc.kind.GoName()).Inc()
 	}
+	end, err := rc.opts.Walks.OwnWork(ctx, dispatch.TenantOf(rc.source, "")) // It compares them with expressions of the tenant.
+	if err != nil {
+		return // The messages come again.
+	}
 	matched := rc.matcher.match(ctx, rc.source, rc, now, events)
+	end()
 	at := rc.opts.Walks.Moment()
 	rc.mu.Lock()
 	defer rc.mu.Unlock()
