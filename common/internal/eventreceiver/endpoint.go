@@ -12,13 +12,15 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 )
 
 const (
 	// perSecond and burst limit the reports of one path.
 	perSecond, burst = 20, 100
 	// queued is the maximum number of reports of one path that Receive has not returned.
-	//limit:events Reports of one EventReceiver that wait | The request is refused.
+	//limit:events Reports of one EventReceiver that wait, whose keys count as memory of the tenant | metric=directsecrets_event_requests_refused_total | The request is refused with status 429.
 	queued = 200
 	// maxSeen is the maximum number of signatures that one path remembers. The rate allows 12,100 within the 10 minutes for which a
 	// timestamp in the future stays valid.
@@ -50,9 +52,10 @@ type Endpoints struct {
 
 // endpoint is one path.
 type endpoint struct {
-	reports chan Report
+	// reports are closed when the last Endpoint of the path is.
+	reports chan pending
 	limiter *rate.Limiter
-	// closed is closed when the last Endpoint of the path is.
+	// closed is closed with reports.
 	closed chan struct{}
 
 	mu sync.Mutex
@@ -73,20 +76,24 @@ type signature [sha256.Size]byte
 
 // An Endpoint receives the reports of one path, until it is closed.
 type Endpoint struct {
-	at    *endpoint
-	key   []byte
-	close func()
+	at     *endpoint
+	key    []byte
+	tenant *quota.Tenant
+	close  func()
+	// taken are the bytes of the reports of the last Receive. ended is true once the Endpoint is closed.
+	taken []*quota.Held
+	ended bool
 }
 
-// Open receives the reports of a path that are signed with a key. It replaces the key of an earlier Endpoint of the path, which gets
+// Open receives the reports of a path that are signed with a key. Their keys count for the tenant until they are handled. It replaces the key of an earlier Endpoint of the path, which gets
 // reports as well until it is closed.
-func (s *Endpoints) Open(path string, key []byte) *Endpoint {
+func (s *Endpoints) Open(path string, key []byte, t *quota.Tenant) *Endpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.byPath[path]
 	if at == nil {
 		at = &endpoint{
-			reports: make(chan Report, queued), limiter: rate.NewLimiter(perSecond, burst), closed: make(chan struct{}),
+			reports: make(chan pending, queued), limiter: rate.NewLimiter(perSecond, burst), closed: make(chan struct{}),
 			seen: map[signature]time.Time{}, waiting: map[string]chan int{},
 		}
 		if s.byPath == nil {
@@ -94,7 +101,7 @@ func (s *Endpoints) Open(path string, key []byte) *Endpoint {
 		}
 		s.byPath[path] = at
 	}
-	e := &Endpoint{at: at, key: block(key)}
+	e := &Endpoint{at: at, key: block(key), tenant: t}
 	e.close = sync.OnceFunc(func() { s.remove(path, e) })
 	at.mu.Lock()
 	defer at.mu.Unlock()
@@ -117,9 +124,15 @@ func (s *Endpoints) remove(path string, e *Endpoint) {
 	e.at.mu.Lock()
 	defer e.at.mu.Unlock()
 	e.at.open = slices.DeleteFunc(e.at.open, func(o *Endpoint) bool { return o == e })
+	e.ended = true
+	e.handledLocked()
 	if len(e.at.open) == 0 {
 		delete(s.byPath, path)
 		close(e.at.closed)
+		close(e.at.reports)
+		for p := range e.at.reports {
+			p.held.Release()
+		}
 	}
 }
 
@@ -142,25 +155,49 @@ func (e *Endpoint) Close() error {
 	return nil
 }
 
-// Receive waits for reports until ctx ends, and returns up to n.
+// Receive waits for reports until ctx ends, and returns up to n. Those of the last call are handled.
 func (e *Endpoint) Receive(ctx context.Context, n int) (all []Report) {
+	e.at.mu.Lock()
+	e.handledLocked()
+	e.at.mu.Unlock()
 	select {
-	case r := <-e.at.reports:
-		all = append(all, r)
+	case p, ok := <-e.at.reports:
+		if !ok {
+			return nil
+		}
+		all = append(all, e.take(p))
 	case <-ctx.Done():
-		return nil
-	case <-e.at.closed:
 		return nil
 	}
 	for len(all) < n {
 		select {
-		case r := <-e.at.reports:
-			all = append(all, r)
+		case p, ok := <-e.at.reports:
+			if !ok {
+				return all
+			}
+			all = append(all, e.take(p))
 		default:
 			return all
 		}
 	}
 	return all
+}
+
+// take returns a report whose bytes count until the next Receive.
+func (e *Endpoint) take(p pending) Report {
+	e.at.mu.Lock()
+	defer e.at.mu.Unlock()
+	if e.taken = append(e.taken, p.held); e.ended {
+		e.handledLocked()
+	}
+	return p.Report
+}
+
+func (e *Endpoint) handledLocked() {
+	for _, held := range e.taken {
+		held.Release()
+	}
+	e.taken = nil
 }
 
 // Done completes the request of a report. matched is the number of its keys that objects use.
@@ -180,6 +217,8 @@ type pending struct {
 	at *endpoint
 	// done gets the value of Done.
 	done chan int
+	// held are the bytes of the keys.
+	held *quota.Held
 }
 
 // admit queues a report whose signature is right and valid until a time, or returns the status of the refusal.
@@ -196,18 +235,25 @@ func (e *endpoint) admit(r Report, of signature, until time.Time) (p pending, re
 	if _, ok := e.seen[of]; ok {
 		return p, http.StatusUnauthorized
 	}
-	if len(e.seen) >= maxSeen || len(e.reports) == cap(e.reports) || !e.limiter.AllowN(r.At, 1) {
+	p = pending{r, e, make(chan int, 1), e.open[len(e.open)-1].tenant.Holder(nil)}
+	if len(e.seen) >= maxSeen || len(e.reports) == cap(e.reports) || !e.limiter.AllowN(r.At, 1) || !p.held.TryGrow(bytesOf(r.Keys)) {
 		return p, http.StatusTooManyRequests // The sender can repeat it.
 	}
 	e.receipts++
-	r.Receipt = strconv.Itoa(e.receipts)
+	p.Receipt = strconv.Itoa(e.receipts)
 	e.seen[of] = until
-	p = pending{r, e, make(chan int, 1)}
 	if !r.Malformed {
-		e.waiting[r.Receipt] = p.done
+		e.waiting[p.Receipt] = p.done
 	}
-	e.reports <- r // Only admit adds reports, so there is room.
+	e.reports <- p // Only admit adds reports, so there is room.
 	return p, 0
+}
+
+func bytesOf(keys []string) (n int64) {
+	for _, k := range keys {
+		n += int64(len(k))
+	}
+	return n
 }
 
 // forget ends the wait of a request.

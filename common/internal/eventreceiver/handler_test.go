@@ -28,7 +28,7 @@ func newHandler(t *testing.T) (*Handler, *Endpoint) {
 	t.Helper()
 	h := NewHandler()
 	h.Ready.Store(true)
-	e := h.Open(path, key)
+	e := h.Open(path, key, nil)
 	t.Cleanup(func() { _ = e.Close() }) // It returns no error.
 	return h, e
 }
@@ -326,7 +326,7 @@ func TestNotReady(t *testing.T) {
 func TestReplacedKey(t *testing.T) {
 	h, first := newHandler(t)
 	other := []byte(strings.Repeat("other", 30))
-	second := h.Open(path, other)
+	second := h.Open(path, other, nil)
 	send := func(by []byte, body string) int { return h.status(signed(path, body, by, time.Now())) }
 	h.within = 0
 	if diff := cmp.Diff([]int{401, 202}, []int{send(key, `{"keys":["a"]}`), send(other, `{"keys":["b"]}`)}); diff != "" {

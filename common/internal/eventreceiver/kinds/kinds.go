@@ -9,6 +9,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/eventreceiver"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -78,7 +79,7 @@ func (m module) connect(ctx context.Context, o Object, creds provider.Credential
 	if len(key) < eventreceiver.MinKey {
 		return nil, provider.NewError(provider.Invalid, "spec.secretRef: the key has %d bytes, and at least %d are required; use random bytes, for example of `openssl rand -hex 32`", len(key), eventreceiver.MinKey)
 	}
-	return &source{m.at.Open(Path(o), key), spec.Stores}, nil
+	return &source{m.at.Open(Path(o), key, quota.Of(ctx)), spec.Stores}, nil
 }
 
 // check returns an error if spec.stores[i].kind is not the Kind of a store of the module.
