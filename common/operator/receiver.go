@@ -58,7 +58,7 @@ func (o *Operator) addReceiver(s *shared, opts setup.Options) (setup.Options, er
 		}
 	}
 	opts.Kinds = slices.Concat(opts.Kinds, own)
-	return opts, errors.Wrap(s.Add(&eventreceiver.Server{Address: o.flags.EventReceiverAddress, CertDir: o.flags.EventReceiverCertDir, Handler: h}), "cannot add the server for events")
+	return opts, errors.Wrap(s.Add(&eventreceiver.Server{Address: o.flags.EventReceiverAddress, CertDir: o.flags.EventReceiverCertDir, Handler: h, Refused: h.Refused}), "cannot add the server for events")
 }
 
 const (

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	"golang.org/x/net/netutil"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 )
 
@@ -17,10 +16,7 @@ const (
 	// headersWithin is the timeout for the headers of a request, and readWithin that for the whole request.
 	headersWithin, readWithin = 3 * time.Second, 10 * time.Second
 	// idleWithin is how long a connection is kept without a request.
-	idleWithin = 30 * time.Second
-	// connections is the maximum number of connections.
-	//limit:events Connections to the address of EventReceivers | A new connection waits.
-	connections = 2000
+	idleWithin = 10 * time.Second
 	// maxHeader is the maximum length of the headers in bytes.
 	maxHeader = 16 << 10
 	// stopWithin is how long requests are answered after the end.
@@ -34,6 +30,8 @@ type Server struct {
 	// CertDir is a folder with tls.crt and tls.key, which are read again when they change. It is empty for plain HTTP.
 	CertDir string
 	Handler http.Handler
+	// Refused is called for each connection that is closed because of a limit, without a path and with a reason. It may be nil.
+	Refused func(path, reason string)
 }
 
 // NeedLeaderElection returns false: standby replicas answer, too.
@@ -45,7 +43,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return errors.Wrap(err, "cannot listen for events")
 	}
-	return s.serve(ctx, netutil.LimitListener(l, connections))
+	return s.serve(ctx, &listener{Listener: l, refused: s.Refused})
 }
 
 // serve answers requests until ctx ends. It closes the listener.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -92,6 +93,21 @@ func (h *Held) TryGrow(n int64) bool {
 	}
 	q.holdLocked(h, n-h.n)
 	return true
+}
+
+// TryHold counts n bytes for a tenant until release, and returns the tenant; nil if they do not fit.
+func (q *Quotas) TryHold(name string, n int64) (t *Tenant, release func()) {
+	t = q.Tenant(name)
+	h := t.Holder(nil)
+	release = sync.OnceFunc(func() {
+		h.Release()
+		t.EndUse()
+	})
+	if !h.TryGrow(n) {
+		release()
+		return nil, release
+	}
+	return t, release
 }
 
 // Keep gives back what exceeds n bytes.
