@@ -23,9 +23,8 @@ const (
 	// ForwardedHeader marks a request that a standby replica has forwarded. A standby replica never forwards it again.
 	ForwardedHeader = "X-Direct-Secrets-Forwarded"
 
-	// forwarding is the maximum number of requests that are forwarded at the same time. Each keeps its body in memory.
-	//limit:events Requests that a standby replica forwards at the same time | The request is refused.
-	forwarding = 128
+	// idle is the maximum number of connections that are kept for other requests.
+	idle = 128
 	// connectWithin is the timeout for a connection, and for its TLS handshake.
 	connectWithin = 3 * time.Second
 	// forwardWithin is the timeout for the answer of the leader, which can take answerWithin.
@@ -50,7 +49,6 @@ type Forwarder struct {
 	leader    func(context.Context) (netip.AddrPort, error)
 	scheme    string
 	transport *http.Transport
-	slots     chan struct{}
 	log       *slog.Logger
 	sometimes rate.Sometimes
 }
@@ -59,11 +57,11 @@ type Forwarder struct {
 // replicas.
 func NewForwarder(leader func(context.Context) (netip.AddrPort, error), certDir string, log *slog.Logger) *Forwarder {
 	f := &Forwarder{
-		leader: leader, scheme: "http", slots: make(chan struct{}, forwarding), log: log, sometimes: rate.Sometimes{Interval: logEvery},
+		leader: leader, scheme: "http", log: log, sometimes: rate.Sometimes{Interval: logEvery},
 		transport: &http.Transport{ // Without Proxy: a proxy does not reach pods.
 			DialContext:         (&net.Dialer{Timeout: connectWithin}).DialContext,
 			TLSHandshakeTimeout: connectWithin, ResponseHeaderTimeout: forwardWithin, IdleConnTimeout: reuseWithin,
-			MaxIdleConnsPerHost: forwarding, MaxResponseHeaderBytes: maxHeader, DisableCompression: true,
+			MaxIdleConnsPerHost: idle, MaxResponseHeaderBytes: maxHeader, DisableCompression: true,
 		},
 	}
 	if certDir != "" {
@@ -95,12 +93,6 @@ func sameKey(certDir string) *tls.Config {
 
 // forward sends a request with its body to the leader, and returns its answer. It is 503 without a leader that answers.
 func (f *Forwarder) forward(r *http.Request, body []byte) (status int, matches *Matches) {
-	select {
-	case f.slots <- struct{}{}:
-		defer func() { <-f.slots }()
-	default:
-		return http.StatusTooManyRequests, nil
-	}
 	status, matches, err := f.send(r, body)
 	if err != nil && r.Context().Err() == nil {
 		f.sometimes.Do(func() {

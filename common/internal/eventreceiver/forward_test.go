@@ -24,6 +24,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 )
 
 // standby returns the handler of a standby replica that forwards to an address, with a certificate if certDir is set.
@@ -100,12 +102,12 @@ func TestForwardStatus(t *testing.T) {
 		"BadRequest":  {reason: "The text is that of this replica.", of: 400, want: "400 map[Content-Type:[text/plain; charset=utf-8]] " + expected},
 		"Refused":     {reason: "An answer of a receiver is passed on.", of: 401, want: "401 map[] "},
 		"TooLarge":    {reason: "An answer of a receiver is passed on.", of: 413, want: "413 map[] "},
-		"TooMany":     {reason: "An answer of a receiver is passed on.", of: 429, want: "429 map[] "},
-		"Unavailable": {reason: "An answer of a receiver is passed on.", of: 503, want: "503 map[] "},
-		"NotFound":    {reason: "No receiver answers so.", of: 404, want: "503 map[] "},
-		"Error":       {reason: "No receiver answers so.", of: 500, want: "503 map[] "},
-		"NoContent":   {reason: "No receiver answers so.", of: 204, want: "503 map[] "},
-		"Redirect":    {reason: "A redirect is not followed.", of: 307, want: "503 map[] "},
+		"TooMany":     {reason: "An answer of a receiver is passed on.", of: 429, want: "429 map[Retry-After:[1]] "},
+		"Unavailable": {reason: "An answer of a receiver is passed on.", of: 503, want: "503 map[Retry-After:[1]] "},
+		"NotFound":    {reason: "No receiver answers so.", of: 404, want: "503 map[Retry-After:[1]] "},
+		"Error":       {reason: "No receiver answers so.", of: 500, want: "503 map[Retry-After:[1]] "},
+		"NoContent":   {reason: "No receiver answers so.", of: 204, want: "503 map[Retry-After:[1]] "},
+		"Redirect":    {reason: "A redirect is not followed.", of: 307, want: "503 map[Retry-After:[1]] "},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -141,11 +143,9 @@ func TestNotForwarded(t *testing.T) {
 		"LargeChunked": {"A large body without a length is refused.", alter(func(r *http.Request) {
 			r.ContentLength, r.Body = -1, io.NopCloser(strings.NewReader(strings.Repeat(" ", maxBody+1)))
 		}), nil, http.StatusRequestEntityTooLarge},
-		"Method":  {"Only POST is forwarded.", alter(func(r *http.Request) { r.Method = http.MethodPut }), nil, http.StatusUnauthorized},
-		"Rate":    {"The rate of all requests is limited.", alter(func(*http.Request) {}), func(h *Handler) { h.limiter.SetBurst(0) }, http.StatusTooManyRequests},
-		"Reading": {"The bodies that are read at the same time are limited.", alter(func(*http.Request) {}), func(h *Handler) { h.slots = make(chan struct{}) }, http.StatusTooManyRequests},
-		"Full":    {"The requests that are forwarded at the same time are limited.", alter(func(*http.Request) {}), func(h *Handler) { h.Forwarder.slots = make(chan struct{}) }, http.StatusTooManyRequests},
-		"Alone":   {"There are no other replicas.", alter(func(*http.Request) {}), func(h *Handler) { h.Forwarder = nil }, http.StatusServiceUnavailable},
+		"Method": {"Only POST is forwarded.", alter(func(r *http.Request) { r.Method = http.MethodPut }), nil, http.StatusUnauthorized},
+		"Full":   {"The requests that are read and forwarded at the same time are limited.", alter(func(*http.Request) {}), func(h *Handler) { h.receivers.TryHold(namespaceOf(path), 2*quota.Own) }, http.StatusTooManyRequests},
+		"Alone":  {"There are no other replicas.", alter(func(*http.Request) {}), func(h *Handler) { h.Forwarder = nil }, http.StatusServiceUnavailable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -156,8 +156,8 @@ func TestNotForwarded(t *testing.T) {
 			if status := h.status(tc.with); status != tc.want {
 				t.Errorf("%s\nstatus %d, want %d", tc.reason, status, tc.want)
 			}
-			if n := len(h.slots); n != 0 {
-				t.Errorf("%d slots are taken after the answer", n)
+			if n := h.senders.Used(); n != 0 {
+				t.Errorf("%d bytes count after the answer", n)
 			}
 		})
 	}
@@ -181,7 +181,7 @@ func TestForwardNowhere(t *testing.T) {
 			var log strings.Builder
 			h := standby(tc.leader, "", &log)
 			for range 2 {
-				if got := answer(h, signed(path, "a body", key, time.Now())); got != "503 map[] " {
+				if got := answer(h, signed(path, "a body", key, time.Now())); got != "503 map[Retry-After:[1]] " {
 					t.Errorf("%s\nanswer %s", tc.reason, got)
 				}
 			}

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
+	"github.com/direct-secrets/direct-secrets/common/internal/quota"
 )
 
 const (
@@ -28,12 +28,8 @@ const (
 	maxBody = 64 << 10
 	// answerWithin is how long a request waits for the refreshes that it causes.
 	answerWithin = 25 * time.Second
-	// reading is the maximum number of requests whose bodies are read and verified at the same time.
-	//limit:events Requests whose bodies are read and verified at the same time | metric=directsecrets_event_requests_refused_total | The request is refused with status 429.
-	reading = 64
-	// all is the maximum number of requests in a second, whoever sends them.
-	//limit:events Requests of all senders | unit=a second | metric=directsecrets_event_requests_refused_total | The request is refused with status 429.
-	all = 500
+	// retryAfter is in the answers that ask the sender to repeat a request, in seconds.
+	retryAfter = "1"
 )
 
 // Matches are the content of the answer to a request whose refreshes have ended.
@@ -55,19 +51,16 @@ type Handler struct {
 	// Refused is called for each refused request with its path, which anyone can choose, and a reason. It may be nil.
 	Refused func(path, reason string)
 
-	now     func() time.Time
-	within  time.Duration
-	mac     func(key []byte, timestamp string, body []byte) signature
-	limiter *rate.Limiter
-	slots   chan struct{}
+	now    func() time.Time
+	within time.Duration
+	mac    func(key []byte, timestamp string, body []byte) signature
+	// senders and receivers count requests whose signature is not yet checked, and waits those that wait for their refreshes.
+	senders, receivers, waits quota.Quotas
 }
 
 // NewHandler returns a Handler that is not ready.
 func NewHandler() *Handler {
-	return &Handler{
-		Endpoints: &Endpoints{}, now: time.Now, within: answerWithin, mac: mac,
-		limiter: rate.NewLimiter(all, all), slots: make(chan struct{}, reading),
-	}
+	return &Handler{Endpoints: &Endpoints{}, now: time.Now, within: answerWithin, mac: mac}
 }
 
 // refusals are the reasons of refused requests, by the status of the answer.
@@ -81,6 +74,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status, matches := h.handle(r)
 	if reason := refusals[status]; reason != "" && h.Refused != nil {
 		h.Refused(r.URL.Path, reason)
+	}
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", retryAfter)
 	}
 	switch {
 	case status == http.StatusBadRequest:
@@ -109,6 +105,11 @@ func (h *Handler) handle(r *http.Request) (status int, matches *Matches) {
 		return http.StatusBadRequest, nil
 	}
 	defer p.at.forget(p.Receipt)
+	waits, release := h.waits.TryHold(namespaceOf(r.URL.Path), perWaiting)
+	defer release()
+	if waits == nil {
+		return http.StatusAccepted, nil
+	}
 	late := time.NewTimer(h.within)
 	defer late.Stop()
 	select {
@@ -129,7 +130,7 @@ func (h *Handler) forward(r *http.Request) (status int, matches *Matches) {
 		return http.StatusServiceUnavailable, nil
 	}
 	body, release, refused := h.read(r)
-	release()
+	defer release()
 	if refused != 0 {
 		return refused, nil
 	}
@@ -159,17 +160,16 @@ func (h *Handler) read(r *http.Request) (body []byte, release func(), refused in
 	if r.Method != http.MethodPost {
 		return nil, release, http.StatusUnauthorized
 	}
-	if !h.limiter.AllowN(h.now(), 1) {
-		return nil, release, http.StatusTooManyRequests
-	}
-	select {
-	case h.slots <- struct{}{}:
-		release = func() { <-h.slots }
-	default:
-		return nil, release, http.StatusTooManyRequests
-	}
-	if r.ContentLength > maxBody {
+	n := r.ContentLength
+	switch {
+	case n > maxBody:
 		return nil, release, http.StatusRequestEntityTooLarge
+	case n < 0: // It is not known.
+		n = maxBody
+	}
+	release, ok := h.enter(r, n)
+	if !ok {
+		return nil, release, http.StatusTooManyRequests
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	switch {
