@@ -123,7 +123,7 @@ func (o *Operator) addLoops(s *shared) error {
 		ControllerClass:      o.flags.ControllerClass,
 		Namespaced:           o.flags.namespaced(),
 		Walks:                s.walks,
-		CallTimeout:          o.flags.ProviderTimeout,
+		Times:                setup.Times{CallTimeout: o.flags.ProviderTimeout, RemoveDelay: o.removeDelay},
 		Permitted:            setup.Permitted{NoRemoteChanges: o.flags.NoRemoteChanges, ConfigMapTargets: o.flags.ConfigMapTargets, WorkloadRestarts: o.flags.WorkloadRestarts},
 		DefaultCleanupPolicy: v1alpha1.CleanupPolicy(o.flags.DefaultCleanupPolicy),
 		Audit:                o.flags.audit(os.Stderr),

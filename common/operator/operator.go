@@ -34,6 +34,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/fanout"
+	"github.com/direct-secrets/direct-secrets/common/internal/controllers/pushsecret"
 	"github.com/direct-secrets/direct-secrets/common/internal/fips"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
@@ -53,6 +54,8 @@ type Operator struct {
 	config *rest.Config
 	random func() float64
 	now    func() time.Time
+	// removeDelay is setup.Options.RemoveDelay.
+	removeDelay time.Duration
 
 	presence  presence.Timing
 	version   string
@@ -65,7 +68,7 @@ type Option func(*Operator)
 // New returns the operator of a module. name is the name of its binary, for example provider-aws. group is its API
 // group, with which it marks the objects that it writes.
 func New(name, group string, opts ...Option) *Operator {
-	o := &Operator{name: name, group: group, random: rand.Float64, now: time.Now}
+	o := &Operator{name: name, group: group, random: rand.Float64, now: time.Now, removeDelay: pushsecret.RemoveDelay}
 	o.flags.Bind(flag.NewFlagSet(name, flag.ContinueOnError)) // The defaults.
 	for _, f := range opts {
 		f(o)
@@ -94,6 +97,9 @@ func WithRandom(f func() float64) Option { return func(o *Operator) { o.random =
 
 // WithClock replaces the clock for the times of refreshes; for tests.
 func WithClock(now func() time.Time) Option { return func(o *Operator) { o.now = now } }
+
+// WithRemoveDelay replaces the time until a PushSecret removes what its spec no longer names; for tests.
+func WithRemoveDelay(d time.Duration) Option { return func(o *Operator) { o.removeDelay = d } }
 
 // WithPresence replaces the timing of presence, by which modules find each other; for tests.
 func WithPresence(t presence.Timing) Option { return func(o *Operator) { o.presence = t } }

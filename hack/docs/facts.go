@@ -22,6 +22,8 @@ type facts struct {
 	migrated   migrated
 	// limits are those of the code.
 	limits []limit
+	// verdicts is the table of verdictsOf.
+	verdicts string
 }
 
 // factsOf reads the facts from the tree.
@@ -40,6 +42,9 @@ func factsOf(tree string, kinds []*kind) (facts, error) {
 		return f, err
 	}
 	if f.limits, err = limitsOf(tree); err != nil {
+		return f, err
+	}
+	if f.verdicts, err = verdictsOf(tree); err != nil {
 		return f, err
 	}
 	f.migrated, err = migratedBy(tree)

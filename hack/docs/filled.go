@@ -64,6 +64,7 @@ var lists = []list{
 	{"docs/project/changelog.md", regexp.MustCompile(`(\| generators \| )[^|]*( \|)`), allGenerators},
 	{"docs/project/changelog.md", regexp.MustCompile(`(\| Kinds \| )[^|]*( \|)`), func(f facts) string { return codes(f.shared) }},
 
+	{"docs/reference/push-ownership.md", regexp.MustCompile(`(\| if \| the operator \|\n\|---\|---\|\n)(?:\|.*\n)*()`), func(f facts) string { return f.verdicts }},
 	limitTable("reads"), limitTable("objects"), limitTable("memory"), limitTable("watches"), limitTable("events"),
 }
 

@@ -20,6 +20,7 @@ func TestLists(t *testing.T) {
 		shared: []string{"AcmeSecret", "ClusterAcmeSecret"}, kubernetes: []string{"1.50.7", "1.51.3", "1.52.1"},
 		migrated: migrated{stores: []string{"acme", "old"}, classes: []string{"acme"}, generators: []string{"AcmeToken", "OldToken"}},
 		limits:   []limit{{"reads", "Calls", "128", "--calls", "acme_waiting", "It waits."}},
+		verdicts: "| it is used | keeps it |\n",
 	}
 	const noLimits = "| limit | default | flag | metric | when it is reached |\n|---|---|---|---|---|\n"
 	const store, products, vendors = "(Acme Vault, Acme Two and Open Acme)", "Acme Vault, Acme Two and Open Acme", "Acme and Open"
@@ -36,6 +37,7 @@ func TestLists(t *testing.T) {
 		"1.50.7, 1.51.3 and 1.52.1", "1.52.1", "1.50.7", "1.50 to 1.52", `"<1.50.0-0 || >=1.53.0-0"`,
 		"acme, open", "`acme` and `old`", "`acme`", "AcmeToken, OldToken",
 		products, "`AcmeToken`", "`AcmeSecret` and `ClusterAcmeSecret`",
+		"| it is used | keeps it |\n",
 		noLimits + "| Calls | 128 | `--calls` | `acme_waiting` | It waits. |\n", noLimits, noLimits, noLimits, noLimits,
 	}
 	if len(want) != len(lists) {

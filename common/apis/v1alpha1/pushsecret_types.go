@@ -425,6 +425,9 @@ type PushEntryStatus struct {
 	// the secret over to this one.
 	// +optional
 	Owner string `json:"owner,omitempty"`
+	// Time from which it is removed, once the spec no longer names it.
+	// +optional
+	RemoveAfter *metav1.Time `json:"removeAfter,omitempty"`
 }
 
 // ConditionSynced is the condition of one store of a PushSecret.

@@ -77,11 +77,6 @@ func (c *Controller[T]) EnqueueAfter(req T, priority int, delay time.Duration) {
 	}
 }
 
-// Crowded reports whether only the share of its own tenant holds an object back.
-func (c *Controller[T]) Crowded(req T, tenant string) bool {
-	return c.walks.shares.crowded(objectID[T]{c, req}, tenant)
-}
-
 // Interrupt ends the wait for a store in the walk over an object that has changed or was deleted. The caller queues
 // the object.
 func (c *Controller[T]) Interrupt(req T) {

@@ -135,13 +135,6 @@ func (s *shares) unparkLocked(object any) {
 	}
 }
 
-// crowded reports whether an object is parked at the share of its own tenant.
-func (s *shares) crowded(object any, tenant string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.parked[object] == Place{Tenant: tenant}
-}
-
 // sharesOf returns the shares of places, of each of which a walk takes one place.
 func sharesOf(places []Place) (all []Place) {
 	for _, p := range places {

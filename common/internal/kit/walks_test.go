@@ -288,22 +288,6 @@ func TestBackOffGrows(t *testing.T) {
 	})
 }
 
-// TestCrowded parks objects at the share of their tenant and at that of a store. Only the first are held back by their own
-// tenant alone.
-func TestCrowded(t *testing.T) {
-	s := newShares(1, func(string) func() { return func() {} })
-	enter := func(req, store, tenant string) bool {
-		return s.enter(parked{object: req}, []Place{{Store: types.UID(store), Tenant: tenant}})
-	}
-	if !enter("first", "a", "shop") || enter("tenant", "b", "shop") || enter("store", "a", "other") {
-		t.Fatal("the shares are not full")
-	}
-	got := map[string]bool{"first": s.crowded("first", "shop"), "tenant": s.crowded("tenant", "shop"), "store": s.crowded("store", "other")}
-	if diff := cmp.Diff(map[string]bool{"first": false, "tenant": true, "store": false}, got); diff != "" {
-		t.Errorf("held back by their own tenant: -want, +got:\n%s", diff)
-	}
-}
-
 // TestHeavy has objects of two tenants do heavy work at the same time. Each tenant does one thing after another.
 func TestHeavy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -23,6 +23,8 @@ type Pusher struct {
 	Store *provider.Link
 	// Others looks up the other objects that push to this store; nil if there are none.
 	Others Others
+	// List records the wanted values in the status before the secret is created. It is nil if that is not needed.
+	List func(ctx context.Context) error
 	// Current returns ErrOld if the object or its source has changed since the wanted values were computed. It is
 	// called before each write. An answer younger than age may be reused. It is nil for values that never change.
 	Current func(ctx context.Context, age time.Duration) error
@@ -37,15 +39,13 @@ const updateAge = 2 * time.Second
 
 // Others are the other objects that push to a store.
 type Others interface {
-	// InUse returns what the other objects push to a remote secret. It is called before anything is removed. It returns
-	// ErrWait if the answer is not known yet.
-	InUse(ctx context.Context, r Removal) ([]Use, error)
+	// InUse returns what the other objects push to a remote secret, and of which objects that is not known yet. It is called before
+	// anything is removed.
+	InUse(ctx context.Context, r Removal) ([]Use, Behind, error)
 	// HandedOver is called after this object has cleared its mark for that of another object.
 	HandedOver(mark string)
 	// Claims returns the values that other objects want in a remote secret.
 	Claims(key, id string) []Claim
-	// Asked asks the holder of a claim to compare its value, and returns true until it has done so.
-	Asked(Claim) bool
 }
 
 // A Removal is from one remote secret.
@@ -60,12 +60,9 @@ type Removal struct {
 	Path func(property string) string
 }
 
-// ErrWait is in the error chain if a removal, or a value that another object holds, must wait until others were compared with the store.
-var ErrWait = errors.New("other PushSecrets were not compared yet")
-
 // An Outcome is the result of one Apply to one remote secret.
 type Outcome struct {
-	// Entries are the entries for the status of the PushSecret.
+	// Entries are the entries for the status of the PushSecret. One without a version might not exist.
 	Entries []v1alpha1.PushEntryStatus
 	// Exists are the properties that IfNotExists left unchanged, "" for the whole secret.
 	Exists []string
@@ -74,6 +71,8 @@ type Outcome struct {
 	// Released are entries that this object created and did not remove, because other objects push there. None of those
 	// objects removes them later.
 	Released []v1alpha1.PushEntryStatus
+	// Postponed is true if a removal waits for other objects.
+	Postponed bool
 	// Held is true if another object holds a wanted value. Err says which.
 	Held bool
 	// Used are entries that this object created and leaves to another object, which By names.
@@ -131,19 +130,16 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 		return failed(known, err)
 	}
 	d := p.decide(&s, t.Key)
-	switch {
-	case p.DryRun:
+	if p.DryRun {
 		return Outcome{Entries: known, Changes: d.changes(s), Err: errors.Join(d.Errs...)}
-	case d.Asks && p.Others.Asked(*d.Holder):
-		return Outcome{Entries: versioned(d.Then, s.current()), Held: true, Err: ErrWait}
 	}
-	if d.writes(s) {
-		if err := p.current(ctx, again || !s.asLeft()); err != nil {
-			return failed(known, err)
-		}
+	if err := p.prepare(ctx, s, d, again); err != nil {
+		return failed(known, err)
 	}
 	now, err := p.write(ctx, t, s, d)
 	switch {
+	case err != nil && d.Action == Create:
+		return failed(listed(want, known), moved(err)) // It may have been created.
 	case err != nil:
 		return failed(known, moved(err))
 	case now.Lost != nil:
@@ -153,9 +149,22 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 		return p.restore(ctx, t, s, d, now)
 	}
 	return p.handOver(ctx, t, s, d, now, Outcome{
-		Entries: versioned(d.Then, now), Exists: d.Exists, Left: d.Left, Released: d.Released, Held: d.Holder != nil, Ownerless: ownerless,
+		Entries: versioned(d.Then, now), Exists: d.Exists, Left: d.Left, Released: d.Released, Held: d.Holder != nil, Ownerless: ownerless, Postponed: d.Postponed,
 		Wrote: d.Action == Create || d.Action == Update, Deleted: d.Action == Delete, Err: errors.Join(d.Errs...),
 	})
+}
+
+// prepare lists the wanted values before a secret is created, and returns an error unless the object still wants them.
+func (p *Pusher) prepare(ctx context.Context, s State, d Decision, again bool) error {
+	if d.Action == Create && p.List != nil {
+		if err := p.List(ctx); err != nil {
+			return err
+		}
+	}
+	if !d.writes(s) {
+		return nil
+	}
+	return p.current(ctx, again || !s.asLeft()) // After it is listed, so that no walk releases an object for which something is being created.
 }
 
 // write makes the call of a decision, and returns the version after it.
@@ -301,8 +310,19 @@ func (p *Pusher) gather(ctx context.Context, t provider.Target, want []Value, kn
 		}
 	}
 	var err error
-	s.InUse, err = p.Others.InUse(ctx, r)
+	s.InUse, s.Behind, err = p.Others.InUse(ctx, r)
 	return s, err
+}
+
+// listed returns entries for wanted values, without a version where none is known.
+func listed(want []Value, known []v1alpha1.PushEntryStatus) []v1alpha1.PushEntryStatus {
+	out := slices.Clone(known)
+	for _, v := range want {
+		if !slices.ContainsFunc(known, func(e v1alpha1.PushEntryStatus) bool { return e.Property == v.Property }) {
+			out = append(out, v1alpha1.PushEntryStatus{Property: v.Property, Source: v.Source})
+		}
+	}
+	return out
 }
 
 // moved adds errMoved to the error of a write that found the secret changed.
@@ -327,7 +347,7 @@ func versioned(entries []v1alpha1.PushEntryStatus, now provider.Written) []v1alp
 			e.Version, e.ID = now.Version, cmp.Or(e.ID, now.ID)
 		}
 	}
-	return entries
+	return slices.DeleteFunc(entries, func(e v1alpha1.PushEntryStatus) bool { return e.Version == "" })
 }
 
 // former returns a function that reads earlier versions of a secret, each at most once.

@@ -131,15 +131,13 @@ type pushing struct {
 	// handed is the mark to which the secret was handed over; nil if it is not recorded.
 	handed *string
 	claims []push.Claim
-	// asked is true if the holder of a claim must compare first.
-	asked bool
 }
 
-func (p pushing) InUse(context.Context, push.Removal) ([]push.Use, error) { return p.uses, p.err }
+func (p pushing) InUse(context.Context, push.Removal) ([]push.Use, push.Behind, error) {
+	return p.uses, push.Behind{}, p.err
+}
 
 func (p pushing) Claims(string, string) []push.Claim { return p.claims }
-
-func (p pushing) Asked(push.Claim) bool { return p.asked }
 
 func (p pushing) HandedOver(mark string) {
 	if p.handed != nil {
@@ -170,7 +168,6 @@ func TestDeletedObjectHandsOver(t *testing.T) {
 		"Unavailable": {"A failed change of the mark is retried.", failing(provider.Unavailable), nil, "me", "", provider.Unavailable, 1, 0},
 		"Denied":      {"Missing permission to change marks does not keep the object from being deleted.", failing(provider.Denied), nil, "me", "", "", 0, 1},
 		"Gone":        {"A deleted object takes nothing over.", nil, provider.NewError(provider.Conflict, "gone"), "me", "", provider.Conflict, 1, 0},
-		"Waits":       {"Nothing is removed before the other objects are known.", nil, push.ErrWait, "me", "", provider.Unavailable, 1, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -258,7 +255,7 @@ func TestWantedDoesNotWait(t *testing.T) {
 	db := provider.Target{Key: "db"}
 	p := push.Pusher{Store: fake.Link("FakeStore", w), Policies: push.Policies{Deletes: true, Mark: "me", Features: w.Features()}}
 	made := p.Apply(t.Context(), db, []push.Value{{Property: "a", Data: []byte("1")}, {Property: "b", Data: []byte("1")}}, nil)
-	p.Others, p.Later = pushing{err: push.ErrWait}, true
+	p.Others, p.Later = pushing{err: provider.NewError(provider.Unavailable, "no")}, true
 	o := p.Apply(t.Context(), db, []push.Value{{Property: "a", Data: []byte("2")}}, made.Entries)
 	seen, err := w.Observe(t.Context(), db)
 	if diff := gocmp.Diff(`{"a":"2","b":"1"}`, string(seen.Data)); diff != "" || o.Err != nil || err != nil {

@@ -44,8 +44,6 @@ func (d *decider) isHeld(v Value) bool {
 		return false
 	}
 	e := d.entry(v.Property)
-	lost := e.Version != "" && e.Source == "" && e.Version == d.Seen.Version && e.ID == d.Seen.ID
-	d.Asks = d.Asks || !lost // It is known that the other object holds the present value.
 	if !e.Created {
 		e = v1alpha1.PushEntryStatus{Version: d.Seen.Version, ID: d.Seen.ID, Owner: d.owner()}
 	}

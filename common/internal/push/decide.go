@@ -55,8 +55,8 @@ type Decision struct {
 	Successor string
 	// Holder is the object that holds a value which this object wants to be another one; nil for none.
 	Holder *Claim
-	// Asks is true if the holder must compare its value first: it may have changed.
-	Asks bool
+	// Postponed is true if a removal waits for other objects.
+	Postponed bool
 	// Errs are the errors of the values that are not written.
 	Errs []error
 	// Failed are the properties of the values that are not written, "" for the whole secret.
@@ -75,8 +75,9 @@ type State struct {
 	Unrecorded []Value
 	// Seen is the secret as observed; nil if it does not exist.
 	Seen *provider.Observed
-	// InUse lists what other objects push to this secret.
-	InUse []Use
+	// InUse lists what other objects push to this secret, and Behind are those of which that is not known yet.
+	InUse  []Use
+	Behind Behind
 	// Claims are the values that other objects want in this secret. They are looked up only for an update.
 	Claims []Claim
 	// Former returns the value of an earlier version; false if it cannot be read.
@@ -94,12 +95,14 @@ type Use struct {
 	Successor string
 	// By names the other object.
 	By string
+	// Unproven is true if it is not certain yet that the other object pushes it, or that it can take the secret over.
+	Unproven bool
 }
 
 // Decide returns the call to make for one remote secret. It does no I/O.
 func Decide(s State) Decision {
 	d := &decider{State: s}
-	if err := s.unable(); err != nil {
+	if err := unable(s); err != nil {
 		for _, v := range s.Want {
 			d.Failed = append(d.Failed, v.Property)
 			d.keep(v)
@@ -109,7 +112,7 @@ func Decide(s State) Decision {
 		d.decide()
 	}
 	if d.postpones() && s.Seen != nil {
-		d.Then = append(d.Then, d.untouchedNow()...)
+		d.Then = append(d.Then, untouchedNow(d.State, d.obsolete())...)
 	}
 	d.Successor = successorOf(d)
 	d.Released = d.released()
@@ -120,7 +123,7 @@ func Decide(s State) Decision {
 }
 
 // unable returns an error if the store cannot honor one of the policies.
-func (s State) unable() error {
+func unable(s State) error {
 	switch {
 	case len(s.Want) == 0:
 		return nil

@@ -57,5 +57,6 @@ func (s State) entry(property string) v1alpha1.PushEntryStatus {
 			is, found = e, true
 		}
 	}
+	is.RemoveAfter = nil // It is wanted again.
 	return is
 }

@@ -49,16 +49,16 @@ func (s State) same(e v1alpha1.PushEntryStatus) bool {
 }
 
 // untouched reports whether a property is unchanged since it was last in sync. It must have been the same member then.
-func (d *decider) untouched(e v1alpha1.PushEntryStatus, current []byte) bool {
+func (s State) untouched(e v1alpha1.PushEntryStatus, current []byte) bool {
 	switch {
 	case e.Version == "":
-		return d.unrecorded(e, current)
-	case e.ID != d.Seen.ID:
+		return s.unrecorded(e, current)
+	case e.ID != s.Seen.ID:
 		return false
-	case e.Version == d.Seen.Version:
+	case e.Version == s.Seen.Version:
 		return true
 	}
-	data, ok := d.Former(e.Version)
+	data, ok := s.Former(e.Version)
 	if !ok {
 		return false
 	}
@@ -67,7 +67,7 @@ func (d *decider) untouched(e v1alpha1.PushEntryStatus, current []byte) bool {
 		return false
 	}
 	was, existed := doc.has(e.Property)
-	return existed && bytes.Equal(was, current) && doc.path(e.Property) == d.path(e.Property)
+	return existed && bytes.Equal(was, current) && doc.path(e.Property) == s.path(e.Property)
 }
 
 // maxOwner limits the length of a mark in the status, in bytes. That of an object is its uid.

@@ -35,7 +35,7 @@ func (d *decider) released() []v1alpha1.PushEntryStatus {
 // successorOf returns the mark of the object that takes the secret over when this object has nothing left in it. An object
 // that pushes the whole secret takes precedence. It returns "" if the secret is deleted, is not ours, or has no successor.
 func successorOf(d *decider) string {
-	if d.Seen == nil || len(d.Want) > 0 || !d.Deletes || !d.mine() || d.Action == Delete {
+	if d.Seen == nil || len(d.Want) > 0 || !d.Deletes || d.Postponed || !d.mine() || d.Action == Delete {
 		return ""
 	}
 	successor := ""
@@ -56,14 +56,13 @@ func (d *decider) postpones() bool {
 	return d.Deletes && len(d.Want) > 0 && (len(d.Errs) > 0 || d.Later && !d.whole())
 }
 
-// untouchedNow returns the entries that a later Apply removes. Entries that are untouched now stay so after our write,
+// untouchedNow returns entries that a later Apply removes. Entries that are untouched now stay so after our write,
 // so they get its version.
-func (d *decider) untouchedNow() []v1alpha1.PushEntryStatus {
-	entries := d.obsolete()
-	doc, err := d.document()
+func untouchedNow(s State, entries []v1alpha1.PushEntryStatus) []v1alpha1.PushEntryStatus {
+	doc, err := s.document()
 	for i := range entries {
 		e := &entries[i]
-		if current, exists := doc.has(e.Property); err == nil && e.Property != "" && exists && d.untouched(*e, current) {
+		if current, exists := doc.has(e.Property); err == nil && e.Property != "" && exists && s.untouched(*e, current) {
 			e.Version, e.ID = "", ""
 		}
 	}
@@ -82,22 +81,33 @@ func (d *decider) remove(before, doc document) document {
 			continue
 		}
 		p, unclear := before.at(e.Property)
-		exists := p.value.Exists()
-		if !e.Created && !d.created(e) || !exists && unclear == nil {
-			continue
-		}
-		if d.inUse(e.Property) {
-			d.Used = append(d.Used, e)
+		if !p.value.Exists() && unclear == nil {
 			continue
 		}
 		next, err := doc.without(p.names)
-		if unclear != nil || err != nil || !d.untouched(e, render.Text(p.value)) {
-			d.Left = append(d.Left, e)
-			continue
+		if d.removes(e, unclear == nil && err == nil && d.untouched(e, render.Text(p.value))) {
+			doc = next
 		}
-		doc = next
 	}
 	return doc
+}
+
+// removes decides about an entry that the spec no longer wants, and reports whether it is removed.
+func (d *decider) removes(e v1alpha1.PushEntryStatus, intact bool) bool {
+	f := Facts{Behind: d.Behind, Used: d.inUse(e.Property), Owned: e.Created || d.created(e), Intact: intact}
+	f.Unproven = slices.ContainsFunc(d.InUse, func(u Use) bool { return u.Unproven && overlap(u.Property, e.Property) })
+	switch f.Verdict() {
+	case Remove:
+		return true
+	case Release:
+		d.Used = append(d.Used, e)
+	case Keep:
+		d.Left = append(d.Left, e)
+	case Postpone:
+		d.Postponed, d.Then = true, append(d.Then, untouchedNow(d.State, []v1alpha1.PushEntryStatus{e})...)
+	case Ignore:
+	}
+	return false
 }
 
 // emptied reports whether a secret that this object created has no properties left. Another object may have removed the
@@ -112,18 +122,10 @@ func (s State) emptied(doc document) bool {
 // removeWhole plans the deletion of a secret that this object created, if it is unchanged since.
 func (d *decider) removeWhole() {
 	i := slices.IndexFunc(d.obsolete(), func(e v1alpha1.PushEntryStatus) bool { return e.Property == "" })
-	if !d.Deletes || i < 0 {
+	if !d.Deletes || i < 0 || len(d.Want) > 0 { // The secret now holds wanted properties.
 		return
 	}
-	e := d.obsolete()[i]
-	switch {
-	case !e.Created && !d.created(e): // It is not ours.
-	case len(d.Want) > 0: // The secret now holds wanted properties.
-	case d.inUse(""):
-		d.Used = append(d.Used, e)
-	case d.mine() && d.same(e):
+	if e := d.obsolete()[i]; d.removes(e, d.mine() && d.same(e)) {
 		d.Action = Delete
-	default:
-		d.Left = append(d.Left, e)
 	}
 }

@@ -27,8 +27,7 @@ type Options struct {
 	Namespaced bool
 	// Walks bound the walks of all controllers.
 	Walks *kit.Walks
-	// CallTimeout is the timeout of one call to a provider, including retries.
-	CallTimeout time.Duration
+	Times
 	Permitted
 	// DefaultCleanupPolicy applies to ExternalSecrets without a cleanupPolicy.
 	DefaultCleanupPolicy v1alpha1.CleanupPolicy
@@ -44,6 +43,14 @@ type Options struct {
 	Random func() float64
 	// Now is the clock.
 	Now func() time.Time
+}
+
+// Times are how long an operator waits.
+type Times struct {
+	// CallTimeout is the timeout of one call to a provider, including retries.
+	CallTimeout time.Duration
+	// RemoveDelay is the time until a PushSecret removes what its spec no longer names.
+	RemoveDelay time.Duration
 }
 
 // Permitted is what the flags of an operator permit.

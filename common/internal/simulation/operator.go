@@ -78,6 +78,15 @@ func (o *Operator) Enqueue(key types.NamespacedName) {
 	delete(o.later, key)
 }
 
+// EnqueueAfter requeues an object after a time, or earlier.
+func (o *Operator) EnqueueAfter(key types.NamespacedName, wait time.Duration) {
+	o.run.mu.Lock()
+	defer o.run.mu.Unlock()
+	if is, waits := o.later[key]; !o.queue[key] && (!waits || wait < is) {
+		o.later[key] = wait
+	}
+}
+
 func (o *Operator) saw(parts ...string) {
 	o.run.mu.Lock()
 	defer o.run.mu.Unlock()
@@ -114,7 +123,7 @@ func (o *Operator) pass(key types.NamespacedName) {
 		if err != nil {
 			res.RequeueAfter = time.Second
 		}
-		if res.RequeueAfter > 0 && !o.queue[key] {
+		if is, waits := o.later[key]; res.RequeueAfter > 0 && !o.queue[key] && (!waits || res.RequeueAfter < is) {
 			o.later[key] = res.RequeueAfter
 		}
 	}()

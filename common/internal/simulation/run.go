@@ -29,17 +29,10 @@ type Run struct {
 	operators []*Operator
 	builders  []func(*Operator)
 	scripts   []*script
-	rest      rest
 	trace     []string
 	last      string
 	started   time.Time
-}
-
-// rest is the state of the times when no step but the passing of time was possible.
-type rest struct {
-	// quiet is a hash of the stored objects and secrets at the last such time.
-	quiet uint64
-	// passed is how often time had to pass.
+	// passed is how often time had to pass, because no other step was possible.
 	passed int
 }
 
@@ -144,7 +137,6 @@ func (r *Run) crashes() (all []choice) {
 	for i, o := range r.operators {
 		all = append(all, choice{label: o.Name + ": crash and restart", rank: crashes, do: func() {
 			r.Crashes--
-			r.rest.quiet = 0 // The new operator has not tried anything yet.
 			o.stop()
 			synctest.Wait()
 			r.start(i)
@@ -169,21 +161,19 @@ func (r *Run) prefer(all []choice) {
 // retries is how often time passes in a run, because permanent failures are retried without end.
 const retries = 6
 
-// passTime lets the longest requeue delay pass, unless that changed nothing the last time.
+// passTime lets the longest requeue delay pass.
 func (r *Run) passTime() []choice {
-	stored := r.stored()
 	var longest time.Duration
 	for _, o := range r.operators {
 		for _, wait := range o.later {
 			longest = max(longest, wait)
 		}
 	}
-	if longest == 0 || r.rest.quiet == stored || r.rest.passed == retries {
+	if longest == 0 || r.passed == retries {
 		return nil
 	}
 	return []choice{{label: fmt.Sprintf("%s pass", longest), do: func() {
-		r.rest.quiet = stored
-		r.rest.passed++
+		r.passed++
 		time.Sleep(longest)
 		for _, o := range r.operators {
 			for _, key := range sorted(o.later) {
@@ -203,7 +193,7 @@ func (r *Run) stored() (sum uint64) {
 
 // state returns a hash of everything that influences the next steps.
 func (r *Run) state() uint64 {
-	parts := []string{fmt.Sprint(r.stored(), r.rest.quiet, r.rest.passed, r.Crashes, time.Since(r.started)), r.last}
+	parts := []string{fmt.Sprint(r.stored(), r.passed, r.Crashes, time.Since(r.started)), r.last}
 	for _, o := range r.operators {
 		parts = append(parts, fmt.Sprint(o.digest()))
 	}

@@ -15,8 +15,8 @@ type Store struct {
 	secrets map[string]*remote
 	births  int
 	closed  chan struct{}
-	// Refuse returns the error for a write; nil if it is allowed.
-	Refuse func(verb, key string) error
+	// Refuse returns the error for a write by the login of a store; nil if it is allowed.
+	Refuse func(store, verb, key string) error
 	// Login returns the error for a login of a store; nil if it succeeds.
 	Login func(store string) error
 
@@ -86,7 +86,7 @@ func (s *Store) digest() (sum uint64) {
 // OtherKinds returns the single Kind OtherFakeStore, the store of another module, for that module's operator.
 func (s *Store) OtherKinds(o *Operator) []provider.Kind {
 	return []provider.Kind{provider.KindOf(func(context.Context, *fakev1.OtherFakeStore, provider.Credentials) (provider.Client, error) {
-		return &storeClient{s, o}, nil
+		return &storeClient{s, o, ""}, nil
 	})}
 }
 
@@ -98,7 +98,7 @@ func (s *Store) Kinds(o *Operator) []provider.Kind {
 				return nil, err
 			}
 		}
-		return &storeClient{s.At(backend), o}, nil
+		return &storeClient{s.At(backend), o, name}, nil
 	}
 	return []provider.Kind{
 		provider.KindOf(func(_ context.Context, st *fakev1.FakeStore, _ provider.Credentials) (provider.Client, error) {
@@ -111,8 +111,9 @@ func (s *Store) Kinds(o *Operator) []provider.Kind {
 }
 
 type storeClient struct {
-	s *Store
-	o *Operator
+	s     *Store
+	o     *Operator
+	store string
 }
 
 // Identity implements provider.Identifier.
@@ -221,7 +222,7 @@ func (c *storeClient) written(key string) provider.Written {
 func (c *storeClient) write(ctx context.Context, verb, key string, f func(*remote) error) error {
 	return c.do(ctx, verb, key, func() error {
 		if c.s.Refuse != nil {
-			if err := c.s.Refuse(verb, key); err != nil {
+			if err := c.s.Refuse(c.store, verb, key); err != nil {
 				return err
 			}
 		}

@@ -50,6 +50,11 @@ func (v Verdict) Text() string {
 	return Cut(string(v.Class)+": "+v.Message, MaxMessage)
 }
 
+// HasClass reports whether the text of a condition starts with a class.
+func HasClass(c metav1.Condition, class provider.Class) bool {
+	return strings.HasPrefix(c.Message, string(class)+": ")
+}
+
 // Conclude sets the conditions Ready, Reconciling and Stalled. They follow kstatus: Reconciling while the operator
 // retries or is not finished, Stalled if only the user can fix the problem. Neither is set if the object is in sync,
 // held back.

@@ -155,6 +155,7 @@ func operatorOf(name, group string, config *rest.Config, kinds []provider.Kind, 
 		operator.WithScheme(fakev1.AddToScheme),
 		operator.WithConfig(config),
 		operator.WithNamespace(metav1.NamespaceDefault),
+		operator.WithRemoveDelay(300 * time.Millisecond),
 		operator.WithFlags(func(f *operator.Flags) {
 			f.MetricsAddress, f.ProbeAddress, f.LeaderElect, f.LogFormat = "0", "0", false, "text"
 		}),

@@ -65,17 +65,6 @@ func (c claim) ours(s v1alpha1.PushStoreStatus) bool {
 	return ok
 }
 
-// entries returns a copy of the status entries that this module writes.
-func (c claim) entries(ps *v1alpha1.PushSecret) []v1alpha1.PushStoreStatus {
-	var out []v1alpha1.PushStoreStatus
-	for i := range ps.Status.Stores {
-		if s := &ps.Status.Stores[i]; c.ours(*s) {
-			out = append(out, *s.DeepCopy())
-		}
-	}
-	return out
-}
-
 // foreign returns the status entries that other modules write.
 func (c claim) foreign(ps *v1alpha1.PushSecret) []v1alpha1.PushStoreStatus {
 	return slices.DeleteFunc(slices.Clone(ps.Status.Stores), c.ours)

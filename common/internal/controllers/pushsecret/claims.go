@@ -30,27 +30,9 @@ func (o *others) Claims(key, id string) (all []push.Claim) {
 				continue
 			}
 		}
-		o.holders[c.By] = u
 		all = append(all, c)
 	}
 	return all
-}
-
-// Asked implements push.Others.
-func (o *others) Asked(c push.Claim) (waits bool) {
-	if o.late {
-		return false
-	}
-	u := o.holders[c.By]
-	o.self.stores.with(o.unit.store, func(s *storeState) { waits = s.wait.since.IsZero() })
-	if waits {
-		o.ask(u.unit, u.ps.UID)
-		return true
-	}
-	if obj := o.memory.Peek(u.NamespacedName); obj != nil && obj.uid == u.ps.UID && u.unit != o.unit {
-		obj.stores.with(u.store, func(s *storeState) { waits = s.asked || s.busy() })
-	}
-	return waits
 }
 
 // claimsValues reports whether an object replaces other values at its places.

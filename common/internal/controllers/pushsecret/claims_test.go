@@ -49,7 +49,7 @@ func TestClaims(t *testing.T) {
 			if tc.namespace == "" {
 				tc.namespace = "n"
 			}
-			o, other := lookup(t, &tc.peer, 0)
+			o, other := lookup(t, &tc.peer)
 			age := func(of *object, at metav1.Time) {
 				ps := of.seen.Load().DeepCopy()
 				if ps.CreationTimestamp = at; tc.siblings {
@@ -78,36 +78,6 @@ func TestClaims(t *testing.T) {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
-	}
-}
-
-// TestAsked checks that a conflict waits until the holder has compared its value, once.
-func TestAsked(t *testing.T) {
-	o, other := lookup(t, &peer{namespace: "n", entry: v1alpha1.PushEntryStatus{RemoteKey: "db", Source: "source"}, place: "p", located: "p"}, 0)
-	c := o.Claims("db", "")
-	if len(c) != 1 {
-		t.Fatalf("claims %+v", c)
-	}
-	with := func(of *object, use func(*storeState)) { of.stores.with(o.unit.store, use) }
-	steps := []struct {
-		reason string
-		before func()
-		want   bool
-	}{
-		{"It is asked at first.", func() {}, true},
-		{"It has not begun.", func() { with(o.self, func(s *storeState) { s.wait.since = noon }) }, true},
-		{"It compares the value.", func() { with(other, func(s *storeState) { s.asked, s.running = false, true }) }, true},
-		{"It has compared the value.", func() { with(other, func(s *storeState) { s.running = false }) }, false},
-	}
-	for _, step := range steps {
-		step.before()
-		if got := o.Asked(c[0]); got != step.want {
-			t.Errorf("%s\nAsked(…): %t", step.reason, got)
-		}
-	}
-	with(other, func(s *storeState) { s.asked = true })
-	if o.late = true; o.Asked(c[0]) {
-		t.Error("A holder that does not answer must not block for ever.")
 	}
 }
 

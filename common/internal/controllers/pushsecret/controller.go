@@ -39,7 +39,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 	r := &reconciler{
 		claim: claimOf(o.Module, o.ControllerClass, routes), client: live, cache: mgr.GetCache(),
 		memory: mem, peers: mem, stores: stores,
-		runner: &runner{pool: pool, incomplete: incomplete, timeout: o.CallTimeout, waits: waitsFor},
+		runner: &runner{pool: pool, incomplete: incomplete, timeout: o.CallTimeout},
 		ledger: ledger, events: mgr.GetEventRecorder("direct-secrets"), opts: o,
 	}
 	if err := indexEntries(mgr.GetFieldIndexer()); err != nil {
@@ -48,7 +48,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 	objects, atStores := kit.NewController(o.Walks, r.Reconcile), kit.NewController(o.Walks, r.Push)
 	// The end of a push and a change of a Secret are no events of a PushSecret, so they queue the object directly.
 	r.wake = func(key types.NamespacedName) { objects.Enqueue(requestFor(key), queue.High) }
-	r.units = units{start: atStores.Enqueue, crowded: func(u unit) bool { return atStores.Crowded(u, u.Namespace) }, notified: atStores.Notify}
+	r.start, r.notified = atStores.Enqueue, atStores.Notify
 	r.follow = follower{watches: follow, wake: r.wake}
 	c, err := controller.New(controllerName, mgr, objects.Options(ratelimiter.NewController(), nil))
 	if err != nil {

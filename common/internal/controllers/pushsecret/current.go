@@ -23,8 +23,8 @@ const (
 
 // unchanged returns a push.Pusher's Current for an object and its sources as read at a time. A process that was paused may have been
 // replaced by another one, which has pushed newer values. from must read live.
-func (p *pass) unchanged(from *sources, is refs, read time.Time) func(ctx context.Context, age time.Duration) error {
-	uid, generation, hash := p.ps.UID, p.ps.Generation, is.hash()
+func unchanged(ps *v1alpha1.PushSecret, from *sources, is refs, read time.Time) func(ctx context.Context, age time.Duration) error {
+	uid, generation, hash := ps.UID, ps.Generation, is.hash()
 	return func(ctx context.Context, age time.Duration) error {
 		if time.Since(read) < age {
 			return nil

@@ -99,7 +99,7 @@ func TestUnchanged(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				current := (&pass{ps: ps}).unchanged(from, is.refs, time.Now())
+				current := unchanged(ps, from, is.refs, time.Now())
 				time.Sleep(tc.after)
 				if tc.change != nil {
 					tc.change(api)

@@ -46,45 +46,37 @@ func (p *pass) finalize(ctx context.Context) error {
 	return removeAll(ctx, p)
 }
 
-// removeAll removes what was created for an object that is being deleted, and releases the object when that is done.
+// removeAll lets what was created for an object that is being deleted be removed, and releases the object when that is done.
 func removeAll(ctx context.Context, p *pass) error {
-	dests, elsewhere, err := p.stores.remaining(ctx, p.ps.Namespace, p.obj.remaining(p.known()))
+	dests, elsewhere, err := p.stores.remaining(ctx, p.ps.Namespace, p.known())
 	if err != nil {
 		return err
 	}
-	p.elsewhere = elsewhere
-	for _, id := range elsewhere {
-		p.obj.stores.forget(id)
-	}
-	p.fold(dests)
 	idle := leavesUnchanged(p.ps)
-	left := leftoverOf(dests, &p.obj.stores, p.ps.Generation, idle)
-	release, err := mayRelease(ctx, p.client, p.ps, left, p.now)
+	found, left := p.leftover(dests), survey{generation: p.generation, elsewhere: elsewhere, writesConditions: p.writesConditions}
+	for i := range dests {
+		if d := &dests[i]; d.refusal == nil && !idle && len(d.status.Entries) > 0 {
+			left.open = append(left.open, idOf(d.status))
+		}
+	}
+	p.note(left)
+	release, err := mayRelease(ctx, p.client, p.ps, found, p.now)
 	switch {
 	case err != nil:
 		return err
-	case len(p.obj.stores.open()) > 0:
-		// A secret that is being created must be removed as well. The end of the push requeues the object.
-		left.stays = append(left.stays, "a push in progress")
-	case len(left.stays) == 0:
-		return p.finish(ctx, dests)
+	case len(found.stays) == 0:
+		return p.finish(ctx)
 	case release || idle:
-		p.warn(p.ps, "Released", "the object is deleted, but these remote secrets could not be removed: %s", strings.Join(left.stays, ", "))
+		p.warn(p.ps, "Released", "the object is deleted, but these remote secrets could not be removed: %s", strings.Join(found.stays, ", "))
 		return p.hold(ctx, false)
 	}
-	for i := range dests {
-		if d := &dests[i]; d.refusal == nil && !idle && (len(d.status.Entries) > 0 || p.obj.stores.unchecked(idOf(d.status))) {
-			p.remove(d)
-		}
+	for _, id := range left.open {
+		p.start(unit{p.key, id}, queue.High)
 	}
 	p.again(holdInterval)
-	statuses := statusesOf(dests)
-	if len(dests) == 0 {
-		statuses = p.known()
-	}
 	v := status.Failed(v1alpha1.ReasonSecretSyncedError, "being deleted; waiting for these remote secrets to be removed: "+
-		strings.Join(left.stays, ", ")+"; to delete the object and keep them, set spec.deletionPolicy: None")
-	return p.conclude(ctx, statuses, &v)
+		strings.Join(found.stays, ", ")+"; to delete the object and keep them, set spec.deletionPolicy: None")
+	return p.conclude(ctx, &v)
 }
 
 // created returns the remote secrets and properties that entries of a status name as created.
@@ -105,12 +97,12 @@ func leavesUnchanged(ps *v1alpha1.PushSecret) bool { return ps.Spec.Suspend || p
 
 // finish writes to the status that everything is removed, and removes the finalizer. The finalizers of other modules
 // may keep the object longer, and then show its status.
-func (p *pass) finish(ctx context.Context, dests []destination) error {
+func (p *pass) finish(ctx context.Context) error {
 	v := deleted
 	if others := p.others(p.ps); len(others) > 0 {
 		v = status.Failed(v1alpha1.ReasonSecretSyncedError, "being deleted; waiting for the finalizers of other modules: "+strings.Join(others, ", "))
 	}
-	if err := p.conclude(ctx, statusesOf(dests), &v); err != nil {
+	if err := p.conclude(ctx, &v); err != nil {
 		return err
 	}
 	p.ps = p.obj.written.Later(p.ps).DeepCopy() // The patch of the finalizer needs the object as just written.
@@ -138,18 +130,6 @@ func (p *pass) abandoned() {
 	}
 }
 
-// remaining returns the status entries of the stores where something was created for an object, or is being created.
-// known are the entries of the status.
-func (o *object) remaining(known []v1alpha1.PushStoreStatus) []v1alpha1.PushStoreStatus {
-	for _, id := range o.stores.open() {
-		if !slices.ContainsFunc(known, func(s v1alpha1.PushStoreStatus) bool { return idOf(s) == id }) {
-			known = append(known, v1alpha1.PushStoreStatus{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name})
-		}
-	}
-	slices.SortFunc(known, byID)
-	return known
-}
-
 var deleted = status.Good(v1alpha1.ReasonSecretDeleted, "all remote secrets that this object created are removed")
 
 // leftover is what was created for an object and still exists.
@@ -161,34 +141,46 @@ type leftover struct {
 	unreachable, failing bool
 }
 
-// leftoverOf returns what is left in stores, and updates their conditions.
-func leftoverOf(dests []destination, at *progress, generation int64, idle bool) leftover {
+// leftover returns what is left in stores, and updates their conditions.
+func (p *pass) leftover(dests []destination) leftover {
 	var left leftover
-	unchecked := 0
+	unsure := true // Nothing is known to exist, so a store that fails keeps the object for a limited time only.
 	for i := range dests {
 		d := &dests[i]
 		owned := d.owned()
-		if len(owned) == 0 && !idle && d.refusal == nil && at.unchecked(idOf(d.status)) {
-			owned = []string{d.name() + ", which is compared once more"}
-			unchecked++
-		}
 		if len(owned) == 0 {
-			d.status.Entries = nil
-			d.conclude(deleted, generation)
+			p.concludeDeletion(d, &deleted)
 			continue
 		}
 		left.stays = append(left.stays, owned...)
-		at.with(idOf(d.status), func(s *storeState) {
-			left.unreachable = left.unreachable || d.store == nil || d.broken || s.broken
-			left.failing = left.failing || d.refusal != nil || s.failing
-		})
-		if d.refusal != nil {
-			d.conclude(*d.refusal, generation)
+		refusal := d.refusal
+		if _, err := d.removals(p.now); err != nil {
+			v := failure(d.name(), err)
+			refusal = &v
 		}
+		p.obj.stores.with(idOf(d.status), func(s *storeState) {
+			left.unreachable = left.unreachable || d.store == nil || d.broken || s.broken
+			left.failing = left.failing || refusal != nil || s.failing
+		})
+		p.concludeDeletion(d, refusal)
+		unsure = unsure && !slices.ContainsFunc(d.status.Entries, func(e v1alpha1.PushEntryStatus) bool { return mayOwn(e) && e.Version != "" })
 	}
-	// Nothing is known to exist, so a store that fails keeps the object for a limited time only.
-	left.unreachable = left.unreachable || left.failing && unchecked == len(left.stays)
+	left.unreachable = left.unreachable || left.failing && unsure
 	return left
+}
+
+// concludeDeletion sets the condition of a store, unless v is nil. Entries that own nothing are dropped.
+func (p *pass) concludeDeletion(d *destination, v *status.Verdict) {
+	if v == nil {
+		return
+	}
+	p.obj.edit(p.ps, idOf(d.status), func(s *v1alpha1.PushStoreStatus) bool {
+		had := len(s.Entries)
+		if !slices.ContainsFunc(s.Entries, mayOwn) {
+			s.Entries = nil
+		}
+		return concludeStore(s, *v, p.generation) || len(s.Entries) < had
+	})
 }
 
 // owned names what this object may own in the store.
@@ -201,44 +193,9 @@ func (d *destination) owned() (names []string) {
 	return names
 }
 
-// remove starts the removal of everything that was created in a store.
-func (p *pass) remove(d *destination) {
-	var busy bool
-	var wait time.Duration
-	p.obj.stores.with(idOf(d.status), func(s *storeState) {
-		if busy = s.busy(); !busy {
-			wait = s.begin(removalOf(p.ps), p.now)
-		}
-	})
-	if busy || wait > 0 {
-		p.again(wait)
-		return
-	}
-	_, err := d.removals()
-	if err != nil {
-		p.obj.stores.with(idOf(d.status), func(s *storeState) { s.failing = true })
-		d.conclude(failure(d.name(), err), p.ps.Generation)
-		return
-	}
-	p.start(unit{p.key, idOf(d.status)}, queue.High)
-}
-
 // removalOf returns the attempt of a removal.
 func removalOf(ps *v1alpha1.PushSecret) kit.Attempt {
 	return kit.Attempt{Generation: ps.Generation, Request: removal}
-}
-
-// toRemove returns a store from which something of an object that is being deleted must be removed now; nil if not.
-func toRemove(ctx context.Context, p *pass, id storeID) (*destination, error) {
-	if p.ps.Spec.DeletionPolicy != v1alpha1.PushDeletionDelete || p.opts.NoRemoteChanges || leavesUnchanged(p.ps) ||
-		!controllerutil.ContainsFinalizer(p.ps, p.finalizer) {
-		return nil, nil
-	}
-	dests, _, err := p.stores.remaining(ctx, p.ps.Namespace, slices.DeleteFunc(p.known(), func(s v1alpha1.PushStoreStatus) bool { return idOf(s) != id }))
-	if err != nil || len(dests) == 0 || dests[0].refusal != nil {
-		return nil, err
-	}
-	return &dests[0], nil
 }
 
 // Optional: without this permission, objects in a terminating namespace are kept for up to ten minutes.

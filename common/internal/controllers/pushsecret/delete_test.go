@@ -33,14 +33,13 @@ func TestRefusedRemovalEnds(t *testing.T) {
 	}
 	dests := []destination{{
 		store: storeOf("", "store"), grant: &grant,
-		status: v1alpha1.PushStoreStatus{Kind: "ClusterFakeStore", Name: "store", Entries: []v1alpha1.PushEntryStatus{{RemoteKey: "db", Created: true}}},
+		status: v1alpha1.PushStoreStatus{Kind: "ClusterFakeStore", Name: "store", Entries: []v1alpha1.PushEntryStatus{{RemoteKey: "db", Version: "1", Created: true}}},
 	}}
 	var got []bool
-	p := &pass{reconciler: &reconciler{}, ps: ps, obj: &object{}}
+	p := &pass{reconciler: &reconciler{}, ps: ps, obj: newObject()}
 	for _, after := range []time.Duration{time.Minute, 11 * time.Minute} {
 		p.now = noon.Add(after)
-		p.remove(&dests[0])
-		release, err := mayRelease(t.Context(), c, ps, leftoverOf(dests, &p.obj.stores, 1, false), p.now)
+		release, err := mayRelease(t.Context(), c, ps, p.leftover(dests), p.now)
 		if err != nil {
 			t.Fatal(err)
 		}

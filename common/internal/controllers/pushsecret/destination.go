@@ -2,6 +2,7 @@ package pushsecret
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -76,7 +77,7 @@ func (d *destination) due(s *storeState, a kit.Attempt, inSync bool, sch schedul
 	if d.status.NextWindowTime != nil { // It is the opening for which a comparison waits that was due.
 		planned = nil
 	}
-	due, wait, hold := s.due(a, inSync, planned, sch)
+	due, wait, hold := s.due(a, inSync, planned, removeAt(d.status.Entries), sch)
 	if !due {
 		d.status.NextWindowTime, d.status.NextRefreshTime = hold.Record(d.status.NextRefreshTime)
 	}
@@ -85,36 +86,45 @@ func (d *destination) due(s *storeState, a kit.Attempt, inSync bool, sch schedul
 
 // conclude sets the Synced condition of the store. The difference of a former dry run no longer applies.
 func (d *destination) conclude(v status.Verdict, generation int64) {
-	d.status.Difference = nil
-	status.Set(&d.status.Conditions, v1alpha1.ConditionSynced, generation, v)
+	concludeStore(&d.status, v, generation)
 }
 
-// waitsForOthers is the verdict on a store where a removal, or a value that another object holds, waits until others were compared.
-var waitsForOthers = status.Verdict{Status: metav1.ConditionUnknown, Reason: v1alpha1.ConditionReconciling, Message: "waiting until other PushSecrets were compared with the store"}
+// concludeStore is conclude for a status entry. It reports whether anything has changed.
+func concludeStore(s *v1alpha1.PushStoreStatus, v status.Verdict, generation int64) bool {
+	before := slices.Clone(s.Conditions)
+	status.Set(&s.Conditions, v1alpha1.ConditionSynced, generation, v)
+	changed := s.Difference != nil || !equality.Semantic.DeepEqual(before, s.Conditions)
+	s.Difference = nil
+	return changed
+}
 
-// take writes the result of a push into the status. next is the time of the next comparison.
-func (d *destination) take(res *result, next time.Time) {
-	before := d.status.DeepCopy()
+// waitsForHolder is the verdict on a store where another object holds a value: its source may have changed, too.
+var waitsForHolder = status.Verdict{Status: metav1.ConditionUnknown, Reason: v1alpha1.ConditionReconciling, Message: "waiting until the other PushSecret of this value was compared with the store"}
+
+// take writes the result of a push into the status. cause is why nothing was written, next is the time of the next comparison, and again
+// is true if the attempt before has failed, too.
+func (d *destination) take(res *result, cause dryCause, next time.Time, again bool) {
+	before, first := d.status.DeepCopy(), res.conflict && !again
 	d.status.NextWindowTime = nil
-	if !res.old && (!res.waits || res.err != nil) && res.Request != removal {
+	if !res.old() && !first && res.Request != removal {
 		d.status.AttemptedRefreshRequest = res.Request
 	}
 	if res.refused != nil {
 		d.conclude(*res.refused, res.Generation)
 		return
 	}
-	if res.place != "" && res.dry == notDry {
+	if res.place != "" && cause == notDry {
 		d.status.Place = res.place
 	}
 	if res.difference != nil {
-		d.takeDifference(res, metav1.Time{Time: next.Truncate(time.Second)}, before.NextWindowTime != nil)
+		d.takeDifference(res, cause, metav1.Time{Time: next.Truncate(time.Second)}, before.NextWindowTime != nil)
 		return
 	}
 	switch {
-	case res.old:
+	case res.old():
 		return
-	case res.waits && res.err == nil:
-		d.conclude(waitsForOthers, res.Generation)
+	case first:
+		d.conclude(waitsForHolder, res.Generation)
 		return
 	}
 	if res.err != nil {

@@ -87,11 +87,11 @@ func (c dryCause) planned(d *v1alpha1.PushDifference) status.Verdict {
 
 // takeDifference writes the result of a dry run into the status. If it has waited for a sync window, the time that is there is the
 // opening.
-func (d *destination) takeDifference(res *result, next metav1.Time, waited bool) {
+func (d *destination) takeDifference(res *result, cause dryCause, next metav1.Time, waited bool) {
 	if res.err != nil {
 		d.conclude(failure(d.name(), res.err), res.Generation)
 	} else {
-		d.conclude(res.dry.planned(res.difference), res.Generation)
+		d.conclude(cause.planned(res.difference), res.Generation)
 		d.status.ObservedRefreshRequest = res.Request
 	}
 	d.status.Difference = res.difference

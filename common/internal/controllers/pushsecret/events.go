@@ -7,7 +7,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -88,31 +87,10 @@ func (r *reconciler) objectEvents() handler.Funcs {
 	}
 }
 
-// note remembers an object for removals, which ask who uses a secret. An object whose status shows that it was compared by
-// a former process need not be compared again for that.
+// note remembers an object as the watch reports it, for removals, which ask who uses a secret.
 func (r *reconciler) note(ps *v1alpha1.PushSecret) {
 	obj, _ := r.memory.Get(client.ObjectKeyFromObject(ps), ps.UID)
-	was := obj.show(ps)
-	r.memory.ahead.shown(obj)
-	first := was == nil
-	if now := r.opts.Now(); first || was.Generation != ps.Generation {
-		r.memory.changes.add(obj, now)
-		obj.since.Store(&now)
-	}
-	if !first || len(ps.Status.Stores) == 0 {
-		return
-	}
-	behind := func(s v1alpha1.PushStoreStatus) bool {
-		c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionSynced)
-		return c == nil || c.ObservedGeneration != ps.Generation
-	}
-	missing := func(ref v1alpha1.PushStoreRef) bool {
-		k, ok := r.route(ref)
-		return ok && ref.Name != "" && !slices.ContainsFunc(ps.Status.Stores, func(s v1alpha1.PushStoreStatus) bool { return s.Kind == k.GVK.Kind && s.Name == ref.Name })
-	}
-	if !slices.ContainsFunc(r.entries(ps), behind) && !slices.ContainsFunc(ps.Spec.StoreRefs, missing) {
-		obj.walked.Store(ps.Generation)
-	}
+	obj.show(ps)
 }
 
 // moved reports whether an object has changed, apart from the fields that this module writes.

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,12 +28,15 @@ func everyUse(o *others, key, id string) (out []use) {
 		if ps == nil || ps.DeletionTimestamp != nil {
 			continue
 		}
-		other.eachEntry(ps, nil, func(store storeID, was string, e v1alpha1.PushEntryStatus, recorded bool) {
-			u := use{unit: unit{types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}, store}, ps: ps, entry: e, recorded: recorded}
-			if o.mayUse(other, &u, was, at, id) {
-				out = append(out, u)
+		stores, unsaved := other.present(ps)
+		for i := range stores {
+			for _, e := range stores[i].Entries {
+				u := use{unit: unit{types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}, idOf(stores[i])}, ps: ps, entry: e, recorded: unsaved[idOf(stores[i])] == nil}
+				if o.mayUse(other, &u, stores[i].Place, at, id) {
+					out = append(out, u)
+				}
 			}
-		})
+		}
 	}
 	return out
 }
@@ -43,7 +45,7 @@ func everyUse(o *others, key, id string) (out []use) {
 // examined.
 func TestUsesExamineFewEntries(t *testing.T) {
 	const objects, each = 100, 2000
-	o, _ := lookup(t, &peer{namespace: "n"}, 0)
+	o, _ := lookup(t, &peer{namespace: "n"})
 	for i := range objects {
 		ps := &v1alpha1.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i))}}
 		s := v1alpha1.PushStoreStatus{APIVersion: o.unit.store.apiVersion, Kind: o.unit.store.kind, Name: o.unit.store.name, Place: "p"}
@@ -70,7 +72,11 @@ func TestUsesExamineFewEntries(t *testing.T) {
 		at, _ := o.at.name(tc.key)
 		examined := 0
 		for obj, keys := range o.peers.places.Of(o.at.place, at, tc.id) {
-			obj.eachEntry(obj.seen.Load(), func(key string) bool { return keys[key] }, func(storeID, string, v1alpha1.PushEntryStatus, bool) { examined++ })
+			for _, e := range obj.seen.Load().Status.Stores[0].Entries {
+				if keys[e.RemoteKey] {
+					examined++
+				}
+			}
 		}
 		all := everyUse(o, tc.key, tc.id)
 		if found := len(o.uses(tc.key, tc.id)); examined != tc.want || found != tc.want || len(all) != tc.want {
@@ -142,18 +148,20 @@ func (w *randomized) step() {
 		w.made++
 		obj.show(ps)
 	case 1, 2:
-		key := w.key()
-		obj.entries.set(id, key, nil, w.entries(key))
+		if key := w.key(); seen != nil {
+			obj.record(seen, id, key, w.entries(key))
+		}
 	case 3:
 		if w.made++; seen != nil {
 			obj.written.Wrote(ps)
 		}
-		obj.entries.wrote(obj.stores.open())
+		_, unsaved := obj.present(ps)
+		obj.rows.wrote(unsaved)
 		obj.reindex()
 	case 4, 5, 6:
 		obj.stores.move(id, w.location)
 	case 7:
-		pick(w, func() { obj.stores.forget(id) }, func() { obj.stores.retain([]storeID{id}) })()
+		pick(w, func() { obj.stores.retain(nil) }, func() { obj.stores.retain([]storeID{id}) })()
 	case 8:
 		pick(w, func() { obj.show(nil) }, func() { w.o.memory.Forget(name) }, func() {
 			ps.DeletionTimestamp = &metav1.Time{Time: noon}
@@ -166,7 +174,7 @@ func (w *randomized) step() {
 func TestUsesFindAll(t *testing.T) {
 	found := 0
 	for seed := range uint64(40) {
-		o, _ := lookup(t, &peer{namespace: "n"}, 0)
+		o, _ := lookup(t, &peer{namespace: "n"})
 		w := &randomized{Rand: rand.New(rand.NewPCG(seed, 0)), o: o} //nolint:gosec // The test must be repeatable.
 		for step := range 200 {
 			w.step()
@@ -195,37 +203,4 @@ func described(all []use) (out []string) {
 	}
 	slices.SortFunc(out, cmp.Compare[string])
 	return out
-}
-
-// TestChangedAfter checks which objects are examined for their changes.
-func TestChangedAfter(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		after  time.Duration
-		want   []string
-	}{
-		"Recent":  {"Only the objects that have changed since then.", time.Minute, []string{"recent"}},
-		"Longer":  {"A removal that has waited asks for a longer time.", 3 * time.Minute, []string{"earlier", "recent"}},
-		"TooLong": {"Changes of that time are no longer known, so all objects count.", time.Hour, []string{"earlier", "former", "recent", "static"}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			m := newMemory()
-			for name, age := range map[string]time.Duration{"recent": time.Second, "earlier": 2 * time.Minute, "former": time.Hour / 2, "static": 0, "deleted": time.Second} {
-				obj, _ := m.Get(types.NamespacedName{Name: name}, types.UID(name))
-				if age > 0 {
-					m.changes.add(obj, noon.Add(-age))
-				}
-			}
-			m.Forget(types.NamespacedName{Name: "deleted"})
-			var got []string
-			for _, obj := range m.changedAfter(noon.Add(-tc.after), noon) {
-				got = append(got, string(obj.uid))
-			}
-			slices.Sort(got)
-			if diff := gocmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
-			}
-		})
-	}
 }

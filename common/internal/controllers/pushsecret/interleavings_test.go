@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/internal/simulation"
@@ -30,7 +32,7 @@ import (
 func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulation.Operator) {
 	return func(op *simulation.Operator) {
 		o := setup.Options{
-			Module: fakev1.Group, Kinds: run.Store.Kinds(op), CallTimeout: time.Minute, Now: time.Now,
+			Module: fakev1.Group, Kinds: run.Store.Kinds(op), Times: setup.Times{CallTimeout: time.Minute, RemoveDelay: RemoveDelay}, Now: time.Now,
 			Random: func() float64 { return 0.5 }, Suspect: func(provider.Kind, types.NamespacedName) {},
 		}
 		routes, err := resolve.NewResolver(op.Cache, simulation.Scheme(), o.Kinds, "", false)
@@ -42,21 +44,14 @@ func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulatio
 		stores := storeReader{client: op.Live, cache: op.Cache, scheme: simulation.Scheme(), routes: routes}
 		r := &reconciler{
 			claim: claimOf(o.Module, "", routes), client: op.Live, cache: op.Cache, memory: mem, peers: mem, stores: stores, wake: op.Enqueue,
-			units:  units{crowded: func(unit) bool { return false }},
 			follow: follower{watches: watched, wake: op.Enqueue},
 			runner: &runner{
 				pool:       dispatch.NewPool(op.Live, watched, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
-				incomplete: incomplete, timeout: o.CallTimeout, waits: waitsFor,
+				incomplete: incomplete, timeout: o.CallTimeout,
 			},
 			events: &reports{run: run}, opts: o,
 		}
-		r.start = func(u unit, _ int) {
-			go func() {
-				if _, err := r.Push(op.Context, u); err != nil && op.Context.Err() == nil {
-					op.Enqueue(u.NamespacedName)
-				}
-			}()
-		}
+		r.start = starts(op, r)
 		for _, f := range change {
 			f(r)
 		}
@@ -70,6 +65,42 @@ func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulatio
 		op.Cache.Watch(&fakev1.ClusterFakeStore{}, nil, nil, nil)
 		op.Cache.Watch(&corev1.Namespace{}, nil, nil, nil)
 		op.Cache.Watch(&v1alpha1.PushSecret{}, nil, nil, r.objectEvents())
+	}
+}
+
+// starts returns a function that starts walks over objects at their stores, one at a time for each.
+func starts(op *simulation.Operator, r *reconciler) func(unit, int) {
+	var mu sync.Mutex
+	again := map[unit]bool{} // for those that are running
+	var walk func(unit)
+	walk = func(u unit) {
+		res, err := r.Push(op.Context, u)
+		switch {
+		case op.Context.Err() != nil:
+			return
+		case err != nil:
+			op.EnqueueAfter(u.NamespacedName, time.Second)
+		case res.RequeueAfter > 0:
+			op.EnqueueAfter(u.NamespacedName, res.RequeueAfter)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if again[u] {
+			again[u] = false
+			go walk(u)
+			return
+		}
+		delete(again, u)
+	}
+	return func(u unit, _ int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if _, runs := again[u]; runs {
+			again[u] = true
+			return
+		}
+		again[u] = false
+		go walk(u)
 	}
 }
 
@@ -160,7 +191,7 @@ func ends(names []string, leaders, crashes int, first func(*simulation.Run) []si
 func rename(leaders, crashes int, change ...func(*reconciler)) func(*simulation.Run) {
 	return func(run *simulation.Run) {
 		run.Crashes = crashes
-		run.Store.Refuse = func(verb, key string) error {
+		run.Store.Refuse = func(_, verb, key string) error {
 			if verb == "create" && key == "renamed" {
 				return provider.NewError(provider.Denied, "not allowed")
 			}
@@ -250,6 +281,10 @@ func gitOps(createFirst bool, leaders, crashes int, change func(*v1alpha1.PushSe
 	return func(run *simulation.Run) {
 		run.Crashes = crashes
 		setUp(run, leaders)
+		run.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
+		run.Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "source"}, Data: map[string][]byte{"password": []byte("one")}})
+		second := pushes("new", "db")
+		change(second)
 		run.Add(simulation.FakeStore("twin"))
 		run.Add(&fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: "twin"}})
 		made, replaced := false, false
@@ -259,9 +294,7 @@ func gitOps(createFirst bool, leaders, crashes int, change func(*v1alpha1.PushSe
 		}
 		create := simulation.Step{Label: "create another PushSecret", When: there, Do: func() error {
 			made = true
-			ps := pushes("new", "db")
-			change(ps)
-			return run.User().Create(context.Background(), ps, client.FieldOwner("user"))
+			return run.User().Create(context.Background(), second.DeepCopy(), client.FieldOwner("user"))
 		}}
 		remove := simulation.Step{Label: "delete the first", When: there, Do: func() error {
 			return run.User().Delete(context.Background(), &v1alpha1.PushSecret{ObjectMeta: simulation.Meta("old")})
@@ -271,9 +304,9 @@ func gitOps(createFirst bool, leaders, crashes int, change func(*v1alpha1.PushSe
 			create.When = nil
 			steps = []simulation.Step{remove, create}
 		}
-		run.Script("user", append(steps, simulation.Step{Label: "delete the second", When: func() bool { return there() && exists(run, "new") && !exists(run, "old") }, Do: func() error {
+		run.Script("user", append(steps, simulation.Step{Label: "delete the second", When: func() bool { return there() && exists(run, second) && !exists(run, pushes("old", "")) }, Do: func() error {
 			replaced = true
-			return run.User().Delete(context.Background(), &v1alpha1.PushSecret{ObjectMeta: simulation.Meta("new")})
+			return run.User().Delete(context.Background(), second.DeepCopy())
 		}})...)
 		run.Digest = func() string { return fmt.Sprint(made, replaced) }
 		run.Check = func() error {
@@ -322,9 +355,89 @@ func early(guards ...func(*reconciler)) func(*simulation.Run) {
 	}
 }
 
+// slowly replaces an object in one commit by another one whose store does not answer until the removal by the first is long due.
+func slowly(guards ...func(*reconciler)) func(*simulation.Run) {
+	return func(run *simulation.Run) {
+		setUp(run, 1, guards...)
+		run.Add(simulation.FakeStore("twin"))
+		var since time.Time
+		run.Store.Login = func(store string) error {
+			if store == "twin" && (since.IsZero() || time.Since(since) < RemoveDelay+push.Far) {
+				return provider.NewError(provider.Unavailable, "no")
+			}
+			return nil
+		}
+		there := func() bool {
+			_, there := run.Store.Value("db")
+			return there
+		}
+		run.Script("user", simulation.Step{Label: "replace the object", When: there, Do: func() error {
+			since = time.Now()
+			ps := pushes("new", "db")
+			through("FakeStore", "twin")(ps)
+			if err := run.User().Create(context.Background(), ps, client.FieldOwner("user")); err != nil {
+				return err
+			}
+			return run.User().Delete(context.Background(), &v1alpha1.PushSecret{ObjectMeta: simulation.Meta("old")})
+		}})
+		run.Digest = func() string { return fmt.Sprint(since.IsZero()) }
+		run.Check = func() error {
+			if !since.IsZero() && !there() {
+				return errors.New("the remote secret was deleted although an object pushes it")
+			}
+			return nil
+		}
+	}
+}
+
 // exists reports whether an object exists.
-func exists(run *simulation.Run, name string) bool {
-	return run.User().Get(context.Background(), simulation.Name(name), &v1alpha1.PushSecret{}) == nil
+func exists(run *simulation.Run, ps *v1alpha1.PushSecret) bool {
+	return run.User().Get(context.Background(), client.ObjectKeyFromObject(ps), &v1alpha1.PushSecret{}) == nil
+}
+
+// appears deletes an object, and creates another one for its remote secret a time later, which pushes it in the end.
+func appears(after time.Duration) func(*simulation.Run) {
+	return func(run *simulation.Run) {
+		setUp(run, 1)
+		var deleted time.Time
+		run.Script("user",
+			simulation.Step{Label: "delete the first", When: func() bool { _, there := run.Store.Value("db"); return there }, Do: func() error {
+				deleted = time.Now()
+				return run.User().Delete(context.Background(), pushes("old", ""))
+			}},
+			simulation.Step{Label: "create another PushSecret", When: func() bool {
+				return time.Since(deleted) >= after || after > RemoveDelay && !exists(run, pushes("old", ""))
+			}, Do: func() error {
+				return run.User().Create(context.Background(), pushes("new", "db"), client.FieldOwner("user"))
+			}})
+		run.Digest = func() string { return fmt.Sprint(deleted.IsZero()) }
+		run.Final = func() error {
+			if is, there := run.Store.Value("db"); !there || is != "one" {
+				return errors.Errorf("the remote secret that an object pushes holds %q (exists: %t)", is, there)
+			}
+			return nil
+		}
+	}
+}
+
+// jumps sets the clock of an operator to another time, after it was read some times.
+func jumps(by time.Duration) func(*reconciler) {
+	return func(r *reconciler) {
+		var reads atomic.Int64
+		now := r.opts.Now
+		r.opts.Now = func() time.Time {
+			if reads.Add(1) > 4 {
+				return now().Add(by)
+			}
+			return now()
+		}
+	}
+}
+
+// elsewhere lets an object of another namespace push through a cluster store.
+func elsewhere(ps *v1alpha1.PushSecret) {
+	ps.Namespace = "other"
+	through("ClusterFakeStore", "twin")(ps)
 }
 
 // keeps lets another object push to a remote secret, stops that object in some way, and deletes the first. The remote secret
@@ -338,7 +451,7 @@ func keeps(stop func(run *simulation.Run) error) func(*simulation.Run) {
 		run.Add(second)
 		pushed := func() bool {
 			ps := &v1alpha1.PushSecret{}
-			return run.User().Get(context.Background(), simulation.Name("new"), ps) == nil && len(ps.Status.Stores) > 0 && len(ps.Status.Stores[0].Entries) > 0
+			return run.User().Get(context.Background(), simulation.Name("new"), ps) == nil && len(ps.Status.Stores) > 0 && len(ps.Status.Stores[0].Entries) > 0 && ps.Status.Stores[0].Entries[0].Version != ""
 		}
 		run.Script("user",
 			simulation.Step{Label: "stop the second", When: pushed, Do: func() error { return stop(run) }},
@@ -422,16 +535,30 @@ func TestInterleavings(t *testing.T) {
 		"Rename":                   rename(1, 1), "RenameTwoLeaders": rename(2, 0),
 		"Rewrite": rewrites(1, 1), "RewriteTwoLeaders": rewrites(2, 0),
 		"Early":             early(),
+		"Slowly":            slowly(),
 		"GitOps":            gitOps(true, 1, 1, func(*v1alpha1.PushSecret) {}),
 		"GitOpsDeleteFirst": gitOps(false, 1, 1, func(*v1alpha1.PushSecret) {}),
 		"GitOpsStore":       gitOps(true, 1, 0, through("FakeStore", "twin")),
 		"GitOpsTwin":        gitOps(true, 1, 0, through("ClusterFakeStore", "twin")),
 		"GitOpsLeaders":     gitOps(true, 2, 0, func(*v1alpha1.PushSecret) {}),
+		"GitOpsNamespace":   gitOps(true, 1, 0, elsewhere),
+		"ClockAhead":        early(jumps(time.Hour)),
+		"ClockBack":         early(jumps(-time.Hour)),
+		"AppearsDue":        appears(RemoveDelay), "AppearsLater": appears(RemoveDelay + push.Near),
 		"Suspended": keeps(func(run *simulation.Run) error {
 			return simulation.Update(run, pushes("new", "db"), func(ps *v1alpha1.PushSecret) { ps.Spec.Suspend = true })
 		}),
 		"LoginFails": keeps(func(run *simulation.Run) error {
 			run.Store.Login = func(store string) error {
+				if store == "twin" {
+					return provider.NewError(provider.Denied, "no")
+				}
+				return nil
+			}
+			return nil
+		}),
+		"MayOnlyRead": keeps(func(run *simulation.Run) error {
+			run.Store.Refuse = func(store, _, _ string) error {
 				if store == "twin" {
 					return provider.NewError(provider.Denied, "no")
 				}
@@ -452,8 +579,8 @@ func TestInterleavings(t *testing.T) {
 func TestFindsFaults(t *testing.T) {
 	for name, build := range map[string]func(*simulation.Run){
 		"OtherUsers":       handOver(1, 0, func(r *reconciler) { r.peers = &memory{} }),
-		"Compared":         early(func(r *reconciler) { r.runner.waits = 0 }),
-		"RemovalsComeLast": rename(1, 0, func(r *reconciler) { r.runner.incomplete = func(*carrying) bool { return false } }),
+		"Compared":         slowly(func(r *reconciler) { r.peers = &memory{} }),
+		"RemovalsComeLast": rename(1, 0, func(r *reconciler) { r.runner.incomplete = func(*task) bool { return false } }),
 	} {
 		t.Run(name, func(t *testing.T) { simulation.Breaks(t, build) })
 	}

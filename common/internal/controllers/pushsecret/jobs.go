@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
@@ -20,7 +22,7 @@ type job struct {
 	want   []push.Value
 	// known are the status entries that the decision uses. kept are entries that stay unchanged.
 	known, kept []v1alpha1.PushEntryStatus
-	// unrecorded are the values of those known that are not in the status.
+	// unrecorded are the values of those known that have no version: an interrupted push may have written them.
 	unrecorded []push.Value
 }
 
@@ -29,6 +31,16 @@ func (j job) removes() bool {
 	return slices.ContainsFunc(j.known, func(e v1alpha1.PushEntryStatus) bool {
 		return !slices.ContainsFunc(j.want, func(v push.Value) bool { return v.Property == e.Property })
 	})
+}
+
+// removesSince returns since when a removal of the job is due.
+func (j job) removesSince() (since time.Time) {
+	for _, e := range j.known {
+		if at := e.RemoveAfter; at != nil && at.After(since) {
+			since = at.Time
+		}
+	}
+	return since
 }
 
 // jobOf returns the index of the job for a remote secret; -1 for none.
@@ -45,8 +57,8 @@ func jobFor(jobs []job, key string) ([]job, int) {
 }
 
 // jobs returns the writes that an object wants at the store, and the removals from it. source is the version of what is
-// pushed there. If it returns an error, nothing must be pushed.
-func (d *destination) jobs(ctx context.Context, ps *v1alpha1.PushSecret, plan *push.Plan, secrets []pushed, source string) ([]job, error) {
+// pushed there. Obsolete entries are removed after removeAfter. If it returns an error, nothing must be pushed.
+func (d *destination) jobs(ctx context.Context, ps *v1alpha1.PushSecret, plan *push.Plan, secrets []pushed, source string, now, removeAfter time.Time) ([]job, error) {
 	jobs, err := d.writes(ctx, ps.Namespace, plan, secrets)
 	if err != nil {
 		return nil, err
@@ -56,53 +68,73 @@ func (d *destination) jobs(ctx context.Context, ps *v1alpha1.PushSecret, plan *p
 		wanted := i >= 0 && slices.ContainsFunc(jobs[i].want, func(v push.Value) bool { return v.Property == e.Property })
 		switch {
 		case wanted:
-			jobs[i].known = append(jobs[i].known, e)
+			jobs[i].know(e)
 			continue
 		case !mayOwn(e) || ps.Spec.DeletionPolicy != v1alpha1.PushDeletionDelete:
 			continue // The object gives up its ownership.
 		}
 		jobs, i = jobFor(jobs, e.RemoteKey)
-		if d.takenOut(e, ps, secrets, source) && d.mayWrite(e.RemoteKey) == nil {
-			jobs[i].known = append(jobs[i].known, e)
-		} else {
-			e.Source = "" // It stays until the object is deleted, also if the spec changes later.
+		switch {
+		case e.RemoveAfter == nil && !d.takenOut(e, ps, secrets, source), d.mayWrite(e.RemoteKey) != nil:
+			e.Source, e.RemoveAfter = "", nil // It stays until the object is deleted, also if the spec changes later.
 			jobs[i].kept = append(jobs[i].kept, e)
+			continue
+		case e.RemoveAfter == nil, e.RemoveAfter.After(removeAfter): // Perhaps the clock was wrong.
+			e.RemoveAfter = &metav1.Time{Time: removeAfter}
+		}
+		if e.RemoveAfter.After(now) {
+			jobs[i].kept = append(jobs[i].kept, e)
+		} else {
+			jobs[i].know(e)
 		}
 	}
 	return jobs, nil
 }
 
-// mayOwn reports whether the object created what an entry names, or another object may have handed it over.
-func mayOwn(e v1alpha1.PushEntryStatus) bool { return e.Created || e.Owner != "" }
+// know adds an entry of the status to a job.
+func (j *job) know(e v1alpha1.PushEntryStatus) {
+	j.known = append(j.known, e)
+	for _, v := range j.want {
+		if e.Version == "" && v.Property == e.Property {
+			j.unrecorded = append(j.unrecorded, v)
+		}
+	}
+}
 
-// jobs returns the jobs of an attempt at a store, or the result if nothing must be pushed.
-func (p *pass) jobs(ctx context.Context, d *destination, secrets []pushed, a kit.Attempt) ([]job, *result, error) {
-	switch v, err := p.checkSize(ctx, secrets); {
-	case err != nil:
-		return nil, nil, err
-	case v != nil:
-		return nil, &result{attempted: attempted{Attempt: a}, refused: v}, nil
+// removeAt returns when the next of the entries is removed; zero for never.
+func removeAt(entries []v1alpha1.PushEntryStatus) (at time.Time) {
+	for _, e := range entries {
+		if e.RemoveAfter != nil && (at.IsZero() || e.RemoveAfter.Time.Before(at)) {
+			at = e.RemoveAfter.Time
+		}
 	}
-	jobs, err := d.jobs(ctx, p.ps, p.plan, secrets, a.Sources)
-	switch {
-	case ctx.Err() != nil:
-		return nil, nil, ctx.Err()
-	case err != nil:
-		return nil, refusedBy(d.name(), err, a), nil
+	return at
+}
+
+// mayOwn reports whether the object has or may have created what an entry names, or another object may have handed it over.
+func mayOwn(e v1alpha1.PushEntryStatus) bool { return e.Created || e.Owner != "" || e.Version == "" }
+
+// jobs returns the jobs of a task, or sets why nothing must be pushed.
+func (p *unitPass) jobs(ctx context.Context, t *task, secrets []pushed) (jobs []job, err error) {
+	if t.refused = p.checkSize(ctx, secrets); t.refused != nil {
+		return nil, nil
 	}
-	return jobs, nil, nil
+	removeAfter := p.now.Add(p.opts.RemoveDelay).Truncate(time.Second)
+	if p.dry(p.ps) != notDry {
+		removeAfter = p.now // It shows what is removed later.
+	}
+	if jobs, err = t.to.jobs(ctx, p.ps, p.plan, secrets, t.Sources, p.now, removeAfter); err != nil {
+		t.refuse(t.to.name(), err)
+	}
+	return jobs, ctx.Err()
 }
 
 // checkSize returns a verdict if the status would list too much: it must always be possible to write it, or created secrets
 // are forgotten. A store whose jobs are invalid reports that itself.
-func (p *pass) checkSize(ctx context.Context, secrets []pushed) (*status.Verdict, error) {
-	refs, err := p.stores.refs(ctx, p.ps)
-	if err != nil {
-		return nil, err
-	}
+func (p *unitPass) checkSize(ctx context.Context, secrets []pushed) *status.Verdict {
 	entries, names := 0, 0
-	for _, ref := range refs {
-		remotes, err := desire(ctx, p.ps.Namespace, p.plan, ref, secrets)
+	for _, id := range p.named {
+		remotes, err := desire(ctx, p.ps.Namespace, p.plan, v1alpha1.StoreRef{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name}, secrets)
 		if err != nil {
 			continue // The jobs report it.
 		}
@@ -120,18 +152,18 @@ func (p *pass) checkSize(ctx context.Context, secrets []pushed) (*status.Verdict
 		}
 		for _, s := range p.known() {
 			for _, e := range s.Entries {
-				if mayOwn(e) && s.APIVersion == ref.APIVersion && s.Kind == ref.Kind && s.Name == ref.Name {
+				if mayOwn(e) && idOf(s) == id {
 					list(e.RemoteKey, e.Property, e.Source)
 				}
 			}
 		}
 	}
 	if entries <= push.MaxEntries && names <= push.MaxNames {
-		return nil, nil
+		return nil
 	}
 	v := status.Stalled(v1alpha1.ReasonInvalidSpec, fmt.Sprintf("spec pushes %d remote secrets and properties with %d bytes of names, over all stores of this module; at most %d with %d bytes are allowed; split the object",
 		entries, names, push.MaxEntries, push.MaxNames))
-	return &v, nil
+	return &v
 }
 
 func sourcesOf(secrets []pushed) (from []push.Source) {
@@ -187,51 +219,44 @@ func (d *destination) takenOut(e v1alpha1.PushEntryStatus, ps *v1alpha1.PushSecr
 		slices.ContainsFunc(secrets, func(s pushed) bool { return s.Name == e.Source && len(s.Data) > 0 })
 }
 
-// unrecorded adds to removals what the spec names and the status does not: a push that was interrupted may have created it.
-// The mark of the secret decides. Without its sources nothing is known of that.
-func unrecorded(ctx context.Context, p *pass, d *destination, jobs []job) ([]job, error) {
+// unrecorded adds to removals the values of what an interrupted push may have written: it is removed only with such a value. Without
+// its sources nothing is known of that.
+func unrecorded(ctx context.Context, p *unitPass, d *destination, jobs []job) error {
+	if !slices.ContainsFunc(d.status.Entries, func(e v1alpha1.PushEntryStatus) bool { return e.Version == "" }) {
+		return nil
+	}
 	plan, err := push.NewPlan(&p.ps.Spec)
 	if err != nil {
-		return jobs, nil //nolint:nilerr // Nothing was pushed by this spec.
+		return nil //nolint:nilerr // Nothing was pushed by this spec.
 	}
 	p.plan = plan
 	from, seen, err := p.followSources(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	is, held, err := from.load(ctx, seen.refs)
 	var known *provider.Error
 	switch {
 	case errors.As(err, &known):
-		return jobs, nil
+		return nil
 	case err != nil:
-		return nil, err
+		return err
 	}
 	p.values = held
 	remotes, err := desire(ctx, p.ps.Namespace, plan, d.ref(), is.secrets)
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case err != nil:
-		return jobs, nil //nolint:nilerr // Nothing was pushed by this spec.
-	}
 	for _, r := range remotes {
-		for _, v := range r.Values {
-			e := v1alpha1.PushEntryStatus{RemoteKey: r.Target.Key, Property: v.Property}
-			recorded := slices.ContainsFunc(d.status.Entries, func(o v1alpha1.PushEntryStatus) bool { return o.RemoteKey == e.RemoteKey && o.Property == e.Property })
-			if recorded || d.mayWrite(e.RemoteKey) != nil {
-				continue
-			}
-			var i int
-			jobs, i = jobFor(jobs, e.RemoteKey)
-			jobs[i].known, jobs[i].unrecorded = append(jobs[i].known, e), append(jobs[i].unrecorded, v)
+		if i := jobOf(jobs, r.Target.Key); i >= 0 {
+			jobs[i].unrecorded = r.Values
 		}
 	}
-	return jobs, nil
+	if err != nil {
+		return ctx.Err() // Otherwise nothing was pushed by this spec.
+	}
+	return nil
 }
 
-// removals returns the jobs that remove everything that the status lists as created.
-func (d *destination) removals() ([]job, error) {
+// removals returns the jobs that remove everything that the status lists as created. They are due since a time.
+func (d *destination) removals(since time.Time) ([]job, error) {
 	var jobs []job
 	for _, e := range d.status.Entries {
 		if !mayOwn(e) {
@@ -242,6 +267,7 @@ func (d *destination) removals() ([]job, error) {
 		}
 		var i int
 		jobs, i = jobFor(jobs, e.RemoteKey)
+		e.RemoveAfter = &metav1.Time{Time: since}
 		jobs[i].known = append(jobs[i].known, e)
 	}
 	return jobs, nil

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -19,211 +19,165 @@ import (
 type memory struct {
 	kit.Memory[types.NamespacedName, object]
 
-	ahead   ahead
-	changes recentChanges
 	// places finds the objects that have an entry for a remote secret.
 	places uses.Index[*object]
+	// ahead are the objects with entries that the cache does not show yet.
+	// Bound: one per object.
+	ahead sync.Map
 }
 
-// newMemory returns an empty memory. It ends the pushes of a deleted object. Another object with its name may push other
-// values.
+// newMemory returns an empty memory.
 func newMemory() *memory {
 	m := &memory{}
 	m.New = func(uid types.UID, _ *object) *object {
-		o := &object{uid: uid}
-		o.indexed.index = &m.places
-		o.entries.onCall, o.entries.onSet, o.stores.onMove = func() { m.ahead.add(o) }, o.addToIndex, o.reindex
+		o := &object{uid: uid, of: m}
+		o.stores.onMove = o.reindex
 		return o
 	}
-	m.Drop = func(o *object) {
-		o.stores.cancel()
-		m.ahead.remove(o)
-		m.changes.remove(o)
-		o.unindex()
-	}
+	m.Drop = func(o *object) { o.show(nil) }
 	return m
 }
 
-// object is the state of one object. The walks over its stores use only what is safe for concurrent use.
+// object is the state of one object. It is safe for concurrent use.
 type object struct {
 	uid types.UID
 	// seen is the object as the watch last reported it; nil once it is deleted. It is set by show.
 	seen atomic.Pointer[v1alpha1.PushSecret]
-	// since is when the watch first reported its generation.
-	since atomic.Pointer[time.Time]
-	// walked is the generation over which a walk last went.
-	walked atomic.Int64
-	// held is true once the object has the finalizer. The cache can be behind.
-	held atomic.Bool
-	// stores, sources and entries are safe for concurrent use.
+	// survey is that of the last walk over the object; nil before the first.
+	survey  atomic.Pointer[survey]
 	stores  progress
 	sources sourceMemory
-	entries entries
+	// writing is held while the status is written, so that each write has all that was made before.
+	writing sync.Mutex
+	rows    rows
 	// written is the object with the status that this process last wrote.
 	written overlay.Object[*v1alpha1.PushSecret]
-	indexed indexed
+	// indexing is held from reading the entries until the index of uses has them, so that an earlier state never replaces a later one.
+	indexing sync.Mutex
+	// of is the memory of the object.
+	of *memory
 	// abandoned is true after the event that another module holds the object.
 	abandoned bool
 }
 
-// entries are the changes of status entries that this process has not written to the API server yet, because a created secret
-// must never be forgotten. The zero value is ready to use.
-type entries struct {
+// survey is what the walks over an object at its stores need of the walk over the object.
+type survey struct {
+	// generation is that of the object, which has the finalizer if its spec needs one.
+	generation int64
+	// named are the stores of this module that the spec names, and open those where something may be pushed or removed now.
+	named, open []storeID
+	// elsewhere are the stores that an operator of another class serves. It writes their status entries.
+	elsewhere []storeID
+	// writesConditions is true if this operator writes the conditions of the object. It does not if the first store has another
+	// class.
+	writesConditions bool
+}
+
+func (s survey) equal(o survey) bool {
+	return s.generation == o.generation && s.writesConditions == o.writesConditions && slices.Equal(s.named, o.named) && slices.Equal(s.open, o.open) && slices.Equal(s.elsewhere, o.elsewhere)
+}
+
+// rows are the status entries of stores that were not written to the API server yet, because a created secret must never be
+// forgotten. The zero value is ready to use.
+type rows struct {
 	mu sync.Mutex
-	// changed are the present entries for remote secrets, by store and key.
-	// Bound: one per status entry of the object.
-	changed map[storeID]map[string][]v1alpha1.PushEntryStatus
-	// calls are the remote secrets that a call may change now, by store.
 	// Bound: one per store of the object.
-	calls map[storeID]string
-	// onCall is called before each call that may change a remote secret. It may be nil.
-	onCall func()
-	// onSet is called with the entries that replace others. It may be nil.
-	onSet func(id storeID, is []v1alpha1.PushEntryStatus)
+	changed map[storeID]*v1alpha1.PushStoreStatus
 }
 
-// call records that a call may change a remote secret. The caller calls done once the entries show what it did.
-func (e *entries) call(id storeID, key string) (done func()) {
-	e.mu.Lock()
-	if e.calls == nil {
-		e.calls = map[storeID]string{}
-	}
-	e.calls[id] = key
-	e.mu.Unlock()
-	if e.onCall != nil {
-		e.onCall()
-	}
-	return func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		delete(e.calls, id)
+// edit changes the status entry of a store, unless change returns false. change must replace its Entries, and not change them. ps is
+// the object as the cache shows it. The next write of the status has the change.
+func (o *object) edit(ps *v1alpha1.PushSecret, id storeID, change func(*v1alpha1.PushStoreStatus) bool) {
+	o.rows.mu.Lock()
+	defer o.rows.mu.Unlock()
+	is := o.row(ps, id)
+	is.Conditions = slices.Clone(is.Conditions)
+	if change(&is) {
+		if o.rows.changed == nil {
+			o.rows.changed = map[storeID]*v1alpha1.PushStoreStatus{}
+		}
+		if o.rows.changed[id] = &is; o.seen.Load() != nil {
+			o.of.ahead.Store(o, nil)
+		}
 	}
 }
 
-// callsTo returns the stores where a call may change a remote secret now.
-func (e *entries) callsTo(key string) map[storeID]string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	at := maps.Clone(e.calls)
-	maps.DeleteFunc(at, func(_ storeID, is string) bool { return is != key })
-	return at
-}
-
-// pending reports whether a call or a change was not written yet.
-func (e *entries) pending() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return len(e.calls)+len(e.changed) > 0
-}
-
-// set records the entries for a remote secret. was is what the status showed.
-func (e *entries) set(id storeID, key string, was, is []v1alpha1.PushEntryStatus) {
-	if e.change(id, key, was, is) && e.onSet != nil {
-		e.onSet(id, is)
+// shown notes whether the cache shows all entries.
+func (o *object) shown() {
+	o.rows.mu.Lock()
+	defer o.rows.mu.Unlock()
+	if ps := o.seen.Load(); ps == nil || len(o.rows.changed) == 0 && o.written.Later(ps) == ps {
+		o.of.ahead.Delete(o)
 	}
 }
 
-// change is set. It reports whether it has recorded anything.
-func (e *entries) change(id storeID, key string, was, is []v1alpha1.PushEntryStatus) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if _, changed := e.changed[id][key]; !changed && slices.Equal(was, is) {
-		return false
-	}
-	if e.changed == nil {
-		e.changed = map[storeID]map[string][]v1alpha1.PushEntryStatus{}
-	}
-	if e.changed[id] == nil {
-		e.changed[id] = map[string][]v1alpha1.PushEntryStatus{}
-	}
-	e.changed[id][key] = is
-	return true
+// record replaces the entries for a remote secret.
+func (o *object) record(ps *v1alpha1.PushSecret, id storeID, key string, entries []v1alpha1.PushEntryStatus) {
+	var now v1alpha1.PushStoreStatus
+	o.edit(ps, id, func(s *v1alpha1.PushStoreStatus) bool {
+		var was, next []v1alpha1.PushEntryStatus
+		for _, e := range s.Entries {
+			if e.RemoteKey == key {
+				was = append(was, e)
+			} else {
+				next = append(next, e)
+			}
+		}
+		s.Entries = slices.Concat(next, entries)
+		now = *s
+		return !equality.Semantic.DeepEqual(was, entries)
+	})
+	now.Entries = entries
+	o.addToIndex(&now)
 }
 
-// own marks a property that another object hands over as created. ps is the object as the cache shows it.
+// own marks a property that another object hands over as created.
 func (o *object) own(ps *v1alpha1.PushSecret, id storeID, is v1alpha1.PushEntryStatus) {
-	var was, next []v1alpha1.PushEntryStatus
-	o.eachEntry(ps, only(is.RemoteKey), func(at storeID, _ string, e v1alpha1.PushEntryStatus, _ bool) {
-		if at == id {
-			was = append(was, e)
-			e.Created = e.Created || e.Property == is.Property
-			next = append(next, e)
+	o.edit(ps, id, func(s *v1alpha1.PushStoreStatus) bool {
+		s.Entries = slices.Clone(s.Entries)
+		for i := range s.Entries {
+			if e := &s.Entries[i]; e.RemoteKey == is.RemoteKey && e.Property == is.Property {
+				e.Created = true
+			}
 		}
+		return true
 	})
-	o.entries.set(id, is.RemoteKey, was, next)
 }
 
-// over returns the entries of a status with the changes.
-func (e *entries) over(written []v1alpha1.PushStoreStatus) (out []v1alpha1.PushStoreStatus) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	at := map[storeID]int{}
-	for _, s := range written {
-		at[idOf(s)] = len(out)
-		out = append(out, *s.DeepCopy())
-		out[len(out)-1].Entries = nil
+// row returns the present status entry of a store. The caller holds the lock of the rows.
+func (o *object) row(ps *v1alpha1.PushSecret, id storeID) v1alpha1.PushStoreStatus {
+	if is := o.rows.changed[id]; is != nil {
+		return *is
 	}
-	e.each(written, nil, func(id storeID, _ string, is v1alpha1.PushEntryStatus, _ bool) {
-		i, ok := at[id]
-		if !ok {
-			i, at[id] = len(out), len(out)
-			out = append(out, v1alpha1.PushStoreStatus{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name})
-		}
-		out[i].Entries = append(out[i].Entries, is)
-	})
-	slices.SortFunc(out, byID)
-	return out
-}
-
-// only matches one key.
-func only(key string) func(string) bool { return func(is string) bool { return is == key } }
-
-// eachEntry calls f with the present entries of an object for the keys that match of; nil for all. ps is the object as the cache
-// shows it. place is what the status shows for the store. recorded is true if the status shows the entry.
-func (o *object) eachEntry(ps *v1alpha1.PushSecret, of func(key string) bool, f func(id storeID, place string, is v1alpha1.PushEntryStatus, recorded bool)) {
-	o.entries.mu.Lock()
-	defer o.entries.mu.Unlock()
 	// Under the lock, because wrote drops a change once a written status has it.
-	o.entries.each(o.written.Later(ps).Status.Stores, of, f)
-}
-
-// each is eachEntry for a status. The caller holds the lock.
-func (e *entries) each(written []v1alpha1.PushStoreStatus, of func(key string) bool, f func(id storeID, place string, is v1alpha1.PushEntryStatus, recorded bool)) {
-	places := map[storeID]string{}
-	for i := range written {
-		s := &written[i]
-		places[idOf(*s)] = s.Place
-		for _, is := range s.Entries {
-			if of != nil && !of(is.RemoteKey) {
-				continue
-			}
-			if _, changed := e.changed[idOf(*s)][is.RemoteKey]; !changed {
-				f(idOf(*s), s.Place, is, true)
-			}
+	for _, s := range o.written.Later(ps).Status.Stores {
+		if idOf(s) == id {
+			return s
 		}
 	}
-	for id, keys := range e.changed {
-		for _, key := range slices.Sorted(maps.Keys(keys)) {
-			if of != nil && !of(key) {
-				continue
-			}
-			for _, is := range keys[key] {
-				f(id, places[id], is, false)
-			}
+	return v1alpha1.PushStoreStatus{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name}
+}
+
+// present returns the present status entries of an object, sorted. They must not be changed. unsaved are those that the status does not
+// show.
+func (o *object) present(ps *v1alpha1.PushSecret) (all []v1alpha1.PushStoreStatus, unsaved map[storeID]*v1alpha1.PushStoreStatus) {
+	o.rows.mu.Lock()
+	defer o.rows.mu.Unlock()
+	for _, s := range o.written.Later(ps).Status.Stores {
+		if o.rows.changed[idOf(s)] == nil {
+			all = append(all, s)
 		}
 	}
+	for _, s := range o.rows.changed {
+		all = append(all, *s)
+	}
+	slices.SortFunc(all, byID)
+	return all, maps.Clone(o.rows.changed)
 }
 
-// wrote forgets the changes, which are written now, except those of stores with a running push.
-func (e *entries) wrote(running []storeID) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	maps.DeleteFunc(e.changed, func(id storeID, _ map[string][]v1alpha1.PushEntryStatus) bool { return !slices.Contains(running, id) })
-}
-
-// unwritten reports whether a change was not written yet.
-func (e *entries) unwritten() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return len(e.changed) > 0
+// wrote forgets changes, which are written now, unless there are later ones.
+func (r *rows) wrote(saved map[storeID]*v1alpha1.PushStoreStatus) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.changed, func(id storeID, is *v1alpha1.PushStoreStatus) bool { return saved[id] == is })
 }

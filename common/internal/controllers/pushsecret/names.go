@@ -53,13 +53,11 @@ func (t *task) learn(ctx context.Context) map[string]error {
 		}
 	}
 	t.location.names = names
-	t.obj.stores.move(idOf(t.to.status), func(at location) location {
+	t.others.self.stores.move(idOf(t.to.status), func(at location) location {
 		at.names = names
 		return at
 	})
-	if o, ok := t.pusher.Others.(*others); ok {
-		o.at = t.location
-	}
+	t.others.at = t.location
 	return errs
 }
 
@@ -111,20 +109,20 @@ func (j *job) join(o job) error {
 }
 
 // identify makes one job of the jobs for one remote secret. A job whose remote secret is unknown does nothing.
-func (c *carrying) identify(ctx context.Context, t *task) {
-	if c.failed != nil {
+func (t *task) identify(ctx context.Context) {
+	if t.failed != nil {
 		return
 	}
 	unknown := t.learn(ctx)
-	if c.refused = t.join(); c.refused != nil {
-		c.failed = errors.New(c.refused.Message) // It is shown by refused.
+	if t.refused = t.join(); t.refused != nil {
+		t.failed = errors.New(t.refused.Message) // It is shown by refused.
 		return
 	}
 	t.jobs = slices.DeleteFunc(t.jobs, func(j job) bool {
 		err := unknown[j.target.Key]
 		if err != nil {
-			c.keepEntries(j)
-			c.failures(j, err)
+			t.keepEntries(j)
+			t.failures(j, err)
 		}
 		return err != nil
 	})

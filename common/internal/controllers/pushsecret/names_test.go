@@ -55,6 +55,7 @@ func TestPushRespelled(t *testing.T) {
 	}
 	for name, tc := range cases {
 		e.WantPushed(name, v1alpha1.ReasonSecretSynced)
+		e.WantRemote(e.Backend, name, tc.want)
 		want := was[name]
 		want.value = tc.want
 		if got := shown(name); got != want {

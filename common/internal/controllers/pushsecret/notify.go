@@ -46,35 +46,42 @@ func (r *reconciler) notify(ctx context.Context, k resolve.Route, c *refresh.Cha
 				return // List fails only if the cache is shutting down.
 			}
 			for j := range list.Items {
-				if ps := &list.Items[j]; r.concerns(ps) {
-					obj, _ := r.memory.Get(client.ObjectKeyFromObject(ps), ps.UID)
+				ps := &list.Items[j]
+				if obj := r.memory.Peek(client.ObjectKeyFromObject(ps)); obj != nil {
 					r.compare(obj, ps, k, key, c, &c.Secrets[i])
 				}
 			}
-			for _, obj := range r.memory.ahead.all() {
-				if ps := obj.seen.Load(); ps != nil && r.concerns(ps) {
-					r.compare(obj, ps, k, key, c, &c.Secrets[i])
+			r.memory.ahead.Range(func(o, _ any) bool {
+				if obj, ok := o.(*object); ok {
+					r.compare(obj, obj.seen.Load(), k, key, c, &c.Secrets[i])
 				}
-			}
+				return true
+			})
 		}
 	}
 }
 
-// compare queues an object at the stores whose secret has changed.
+// compare queues an object at the stores whose secret has changed. ps is the object as the cache shows it; nil if it was deleted.
 func (r *reconciler) compare(obj *object, ps *v1alpha1.PushSecret, k resolve.Route, key string, c *refresh.Change, secret *refresh.Secret) {
-	for id, own := range obj.pushes(ps, k.GVK.Kind, key, secret.Version) {
-		if !c.Reaches(secret, k.Key(id.name, ps.Namespace), ps.Namespace) {
+	if ps == nil || !r.concerns(ps) {
+		return
+	}
+	stores, _ := obj.present(ps)
+	for _, s := range stores {
+		pushes := slices.ContainsFunc(s.Entries, func(e v1alpha1.PushEntryStatus) bool { return e.RemoteKey == key })
+		if s.Kind != k.GVK.Kind || !pushes || !c.Reaches(secret, k.Key(s.Name, ps.Namespace), ps.Namespace) {
 			continue
 		}
 		secret.Matched = true
+		own := secret.Version != "" && !slices.ContainsFunc(s.Entries, func(e v1alpha1.PushEntryStatus) bool { return e.RemoteKey == key && e.Version != secret.Version })
 		if own || ps.Spec.Suspend || ps.Spec.UpdatePolicy == v1alpha1.UpdateIfNotExists || ps.DeletionTimestamp != nil {
 			continue
 		}
 		var after time.Duration
-		obj.stores.with(id, func(s *storeState) {
+		obj.stores.with(idOf(s), func(s *storeState) {
 			s.asked = true
 			after = s.attempts.Notify(c.At, c.By)
 		})
-		r.notified(unit{client.ObjectKeyFromObject(ps), id}, c.Source, after)
+		r.notified(unit{client.ObjectKeyFromObject(ps), idOf(s)}, c.Source, after)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/refresh"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
@@ -31,7 +30,6 @@ func (b behind) List(ctx context.Context, list client.ObjectList, opts ...client
 func TestNotifyAhead(t *testing.T) {
 	written := func(t *testing.T, w *scenario) {
 		w.push(t)
-		w.walk(t)
 	}
 	cases := map[string]struct {
 		reason string
@@ -43,7 +41,6 @@ func TestNotifyAhead(t *testing.T) {
 		matched, queued bool
 	}{
 		"Before":  {"It has pushed nothing.", func(*testing.T, *scenario) {}, "db", "2", false, false},
-		"Ended":   {"The status is not written yet.", func(t *testing.T, w *scenario) { w.push(t) }, "db", "2", true, true},
 		"Written": {"The cache does not show the status yet.", written, "db", "2", true, true},
 		"Unknown": {"The event has no version.", written, "db", "", true, true},
 		"Own":     {"The event is that of the push.", written, "db", "own", true, false},
@@ -78,7 +75,7 @@ func TestNotifyAhead(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := scenarioOf(t, finalized())
-			w.obj.held.Store(true)
+			w.walk(t)
 			w.cache = behind{w.api}
 			tc.push(t, w)
 			queued := 0
@@ -108,22 +105,4 @@ func shows(t *testing.T, w *scenario) {
 		t.Fatal(err)
 	}
 	w.note(is)
-}
-
-// TestAskedAgain starts a walk for an event after a push whose result was not taken. The walk has no result, so it does not end the
-// wait for the comparison.
-func TestAskedAgain(t *testing.T) {
-	w := scenarioOf(t, finalized())
-	w.obj.held.Store(true)
-	w.push(t)
-	for _, asked := range []bool{false, true} {
-		w.obj.stores.with(w.unit.store, func(s *storeState) { s.asked = asked })
-		res, err := w.Push(t.Context(), w.unit)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := queue.IsSoon(res); got != asked {
-			t.Errorf("asked: %t, but the walk is unfinished: %t", asked, got)
-		}
-	}
 }

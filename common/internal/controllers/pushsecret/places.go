@@ -83,12 +83,10 @@ func (r *runner) open(ctx context.Context, loader *dispatch.Loader, t *task) err
 		return provider.Safe(err)
 	}
 	var unknown error
-	if t.location, unknown = t.obj.locate(ctx, t.to, t.namespace, c); unknown == nil {
-		t.recorded = t.location.place
+	if t.location, unknown = t.others.self.locate(ctx, t.to, t.others.unit.Namespace, c); unknown == nil {
+		t.place = t.location.place
 	}
-	if o, ok := t.pusher.Others.(*others); ok {
-		o.at, o.unknown = t.location, unknown
-	}
+	t.others.at, t.others.unknown = t.location, unknown
 	return r.circle(ctx, t)
 }
 
@@ -110,7 +108,7 @@ func (o *object) locate(ctx context.Context, d *destination, namespace string, c
 // stay.
 func (t *task) move() (elsewhere []v1alpha1.PushEntryStatus) {
 	was := t.to.status.Place
-	if was == "" || t.location.Place == "" || was == t.location.place || was == ownPlace(t.to.store, t.namespace) || t.pusher.DryRun {
+	if was == "" || t.location.Place == "" || was == t.location.place || was == ownPlace(t.to.store, t.others.unit.Namespace) || t.pusher.DryRun {
 		return nil
 	}
 	jobs := slices.Clone(t.jobs)
@@ -238,7 +236,7 @@ func (r *runner) circle(ctx context.Context, t *task) error {
 		if err != nil {
 			continue // Nothing can be read from it now.
 		}
-		if is, err := locate(ctx, from.Store, t.namespace, c); err == nil && is.Overlaps(t.location.Identity) {
+		if is, err := locate(ctx, from.Store, t.others.unit.Namespace, c); err == nil && is.Overlaps(t.location.Identity) {
 			return circular(from.secret, from.GVK.Kind+" \""+from.Key.Name+"\", which reads the same place as this store")
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
@@ -23,6 +22,12 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 // half is the random number that results in no jitter.
 func half() float64 { return 0.5 }
+
+// with returns a result with a change.
+func with(r result, change func(*result)) *result {
+	change(&r)
+	return &r
+}
 
 func TestDue(t *testing.T) {
 	now, next := kit.Attempt{Generation: 1, Request: "r", Sources: "s"}, kit.Attempt{Generation: 2, Request: "r", Sources: "s"}
@@ -64,11 +69,33 @@ func TestDue(t *testing.T) {
 					s.attempts.Fail(0)
 					time.Sleep(tc.since)
 				}
-				due, wait, _ := s.due(tc.attempt, tc.inSync, tc.planned, schedule{now: noon, interval: tc.interval, random: half})
+				due, wait, _ := s.due(tc.attempt, tc.inSync, tc.planned, time.Time{}, schedule{now: noon, interval: tc.interval, random: half})
 				if diff := cmp.Diff(tc.want, want{due, wait}); diff != "" {
 					t.Errorf("\n%s\ndue(): -want, +got:\n%s", tc.reason, diff)
 				}
 			})
+		})
+	}
+}
+
+// TestDueRemoves looks at noon at a store in sync, of which something is removed.
+func TestDueRemoves(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason         string
+		removes, again time.Time
+		interval, wait time.Duration
+	}{
+		"Now":       {"A removal is not delayed by the interval.", noon, time.Time{}, time.Hour, 0},
+		"Later":     {"It is not made before its time.", noon.Add(time.Minute), time.Time{}, 0, time.Minute},
+		"Refreshes": {"The store is compared before.", noon.Add(2 * time.Hour), time.Time{}, time.Hour, time.Hour},
+		"Again":     {"A postponed one is decided again.", noon, noon.Add(time.Second), time.Hour, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &storeState{next: noon.Add(time.Hour), again: tc.again}
+			due, wait, _ := s.due(kit.Attempt{}, true, nil, tc.removes, schedule{now: noon, interval: tc.interval, random: half})
+			if due != (tc.wait == 0) || wait != tc.wait {
+				t.Errorf("%s\ndue is %t, in %s; want in %s", tc.reason, due, wait, tc.wait)
+			}
 		})
 	}
 }
@@ -101,7 +128,7 @@ func TestDueClosed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &storeState{next: tc.next, asked: tc.asked}
 			var got want
-			got.Due, got.Wait, got.Hold = s.due(kit.Attempt{Generation: 1}, tc.inSync, nil, schedule{now: noon, interval: time.Hour, windows: ws, random: half})
+			got.Due, got.Wait, got.Hold = s.due(kit.Attempt{Generation: 1}, tc.inSync, nil, time.Time{}, schedule{now: noon, interval: time.Hour, windows: ws, random: half})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("\n%s\ndue(): -want, +got:\n%s", tc.reason, diff)
 			}
@@ -117,7 +144,7 @@ func TestHeld(t *testing.T) {
 	}
 	opens := noon.Add(14 * time.Hour)
 	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: noon.Add(d)} }
-	done := attempted{Attempt: kit.Attempt{Generation: 1}, started: opens.Add(time.Minute)}
+	done := result{Attempt: kit.Attempt{Generation: 1}, started: opens.Add(time.Minute)}
 	next := opens.Add(6 * time.Minute) // Less than a heartbeat later.
 	type times struct{ Refresh, Next, Window *metav1.Time }
 	cases := map[string]struct {
@@ -134,9 +161,9 @@ func TestHeld(t *testing.T) {
 		"Overdue":    {"The comparison that was due is made when the window opens.", times{at(-time.Hour), at(-time.Minute), nil}, noon, noon, nil, 14*time.Hour + 30*time.Second, times{at(-time.Hour), &metav1.Time{Time: opens}, &metav1.Time{Time: opens}}},
 		"NotYet":     {"One that is not due keeps its time.", times{at(-time.Hour), at(time.Minute), nil}, noon, noon.Add(time.Minute), nil, time.Minute, times{at(-time.Hour), at(time.Minute), nil}},
 		"Restart":    {"A new process does not take the opening for the time of a comparison, so all do not begin at once.", times{at(-time.Hour), at(14 * time.Hour), at(14 * time.Hour)}, opens.Add(-time.Minute), time.Time{}, nil, 30 * time.Second, times{at(-time.Hour), at(14 * time.Hour), nil}},
-		"Success":    {"After the opening, the times are written, although nothing else has changed.", times{&metav1.Time{Time: opens.Add(-time.Minute)}, &metav1.Time{Time: opens}, &metav1.Time{Time: opens}}, opens.Add(time.Minute), noon, &result{attempted: done}, 0, times{&metav1.Time{Time: done.started}, &metav1.Time{Time: next}, nil}},
-		"Difference": {"So are those of a dry run.", times{nil, &metav1.Time{Time: opens}, &metav1.Time{Time: opens}}, opens.Add(time.Minute), noon, &result{attempted: done, difference: &v1alpha1.PushDifference{}}, 0, times{nil, &metav1.Time{Time: next}, nil}},
-		"Failure":    {"After a failure, nothing waits for a window.", times{at(-time.Hour), &metav1.Time{Time: opens}, &metav1.Time{Time: opens}}, opens.Add(time.Minute), noon, &result{attempted: done, err: provider.NewError(provider.Unavailable, "no")}, 0, times{at(-time.Hour), &metav1.Time{Time: opens}, nil}},
+		"Success":    {"After the opening, the times are written, although nothing else has changed.", times{&metav1.Time{Time: opens.Add(-time.Minute)}, &metav1.Time{Time: opens}, &metav1.Time{Time: opens}}, opens.Add(time.Minute), noon, &done, 0, times{&metav1.Time{Time: done.started}, &metav1.Time{Time: next}, nil}},
+		"Difference": {"So are those of a dry run.", times{nil, &metav1.Time{Time: opens}, &metav1.Time{Time: opens}}, opens.Add(time.Minute), noon, with(done, func(r *result) { r.difference = &v1alpha1.PushDifference{} }), 0, times{nil, &metav1.Time{Time: next}, nil}},
+		"Failure":    {"After a failure, nothing waits for a window.", times{at(-time.Hour), &metav1.Time{Time: opens}, &metav1.Time{Time: opens}}, opens.Add(time.Minute), noon, with(done, func(r *result) { r.err = provider.NewError(provider.Unavailable, "no") }), 0, times{at(-time.Hour), &metav1.Time{Time: opens}, nil}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +174,7 @@ func TestHeld(t *testing.T) {
 				t.Errorf("%s\ndue is %t, in %s, not %s", tc.reason, due, wait, tc.wait)
 			}
 			if tc.result != nil {
-				d.take(tc.result, next)
+				d.take(tc.result, notDry, next, false)
 			}
 			if diff := cmp.Diff(tc.want, times{d.status.RefreshTime, d.status.NextRefreshTime, d.status.NextWindowTime}); diff != "" {
 				t.Errorf("\n%s\nthe times: -want, +got:\n%s", tc.reason, diff)
@@ -158,7 +185,7 @@ func TestHeld(t *testing.T) {
 
 func TestTake(t *testing.T) {
 	failed := func(class provider.Class) *result {
-		return &result{attempted: attempted{started: noon}, err: provider.NewError(class, "no")}
+		return &result{started: noon, err: provider.NewError(class, "no")}
 	}
 	type want struct {
 		Wait            time.Duration
@@ -178,9 +205,8 @@ func TestTake(t *testing.T) {
 		interval time.Duration
 		want     want
 	}{
-		"Nothing":   {"No push has ended.", 0, false, time.Time{}, nil, time.Hour, want{Good: earlier}},
-		"Good":      {"After a success, the store is compared again after the interval.", 3, true, time.Time{}, &result{attempted: attempted{started: noon}}, time.Hour, want{Next: noon.Add(time.Hour), Good: noon}},
-		"GoodOnce":  {"Without an interval, it is not compared again.", 0, false, noon, &result{attempted: attempted{started: noon}}, 0, want{Good: noon}},
+		"Good":      {"After a success, the store is compared again after the interval.", 3, true, time.Time{}, &result{started: noon}, time.Hour, want{Next: noon.Add(time.Hour), Good: noon}},
+		"GoodOnce":  {"Without an interval, it is not compared again.", 0, false, noon, &result{started: noon}, 0, want{Good: noon}},
 		"Failed":    {"A failure starts the back-off.", 0, false, time.Time{}, failed(provider.Unavailable), time.Hour, want{Wait: time.Second, Good: earlier}},
 		"FailedYet": {"A second failure doubles the back-off.", 1, false, time.Time{}, failed(provider.Unavailable), time.Hour, want{Wait: 2 * time.Second, Good: earlier}},
 		"Asked":     {"The wait is at least what the provider asked for.", 0, false, time.Time{}, asked, time.Hour, want{Wait: time.Minute, Good: earlier}},
@@ -191,58 +217,25 @@ func TestTake(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &storeState{good: earlier, broken: tc.broken, next: tc.next, result: tc.result}
+				s := &storeState{good: earlier, broken: tc.broken, next: tc.next}
 				for range tc.failures {
 					s.attempts.Fail(0)
 				}
-				if got := s.take(schedule{now: noon, interval: tc.interval, random: half}); got != tc.result {
-					t.Errorf("\n%s\ntake(): %v, want %v", tc.reason, got, tc.result)
-				}
+				s.take(tc.result, schedule{now: noon, interval: tc.interval, random: half})
 				wait, _ := s.attempts.Begin(kit.Attempt{})
 				if diff := cmp.Diff(tc.want, want{wait, s.broken, s.failing, s.next, s.good}); diff != "" {
 					t.Errorf("\n%s\ntake(): -want, +got:\n%s", tc.reason, diff)
-				}
-				if s.take(schedule{now: noon, interval: tc.interval, random: half}) != nil {
-					t.Errorf("\n%s\ntake() returns a result twice", tc.reason)
 				}
 			})
 		})
 	}
 }
 
-// TestBegin begins pushes of one object. Only one at a time runs at a store, and not before the result of the last one was
-// taken.
-func TestBegin(t *testing.T) {
-	var p progress
-	a, b := storeID{name: "a"}, storeID{name: "b"}
-	begins := func(id storeID, want bool, when string) {
-		t.Helper()
-		if got, _ := p.begin(id, func() {}); got != want {
-			t.Errorf("%s: begin() is %t, want %t", when, got, want)
-		}
-	}
-	begins(a, true, "a first push")
-	begins(a, false, "a second push to the same store")
-	begins(b, true, "a push to another store")
-	p.end(b, nil, 0)
-	begins(b, true, "after a push that had nothing to do")
-	p.end(a, &result{}, 1)
-	begins(a, false, "before the result was taken")
-	if diff := cmp.Diff(2, len(p.open())); diff != "" {
-		t.Errorf("open stores: -want, +got:\n%s", diff)
-	}
-	p.with(a, func(s *storeState) { s.take(schedule{now: noon, random: half}) })
-	begins(a, true, "after the result was taken")
-}
-
-// TestProgressRetainsNamedStores changes the stores of an object many times. Only the states of named stores, of running pushes
-// and of results not taken must remain.
+// TestProgressRetainsNamedStores changes the stores of an object many times. Only the states of named stores must remain.
 func TestProgressRetainsNamedStores(t *testing.T) {
 	var p progress
 	named := storeID{name: "named"}
 	p.with(named, func(s *storeState) { s.broken = true })
-	p.with(storeID{name: "running"}, func(s *storeState) { s.running = true })
-	p.with(storeID{name: "ended"}, func(s *storeState) { s.result = &result{} })
 	for i := range 1000 {
 		p.with(storeID{name: fmt.Sprint(i)}, func(s *storeState) { s.broken = true })
 	}
@@ -252,57 +245,7 @@ func TestProgressRetainsNamedStores(t *testing.T) {
 		got = append(got, id.name)
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff([]string{"ended", "named", "running"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"named"}, got); diff != "" {
 		t.Errorf("stores that are remembered: -want, +got:\n%s", diff)
-	}
-}
-
-// TestWaitsAgain lets a removal wait for other objects. It is made again when the waits for others of them end.
-func TestWaitsAgain(t *testing.T) {
-	var s storeState
-	var times []time.Duration
-	for now := noon; now.Sub(noon) <= waitsFor; now = s.wait.again {
-		s.result = &result{waits: true}
-		s.take(schedule{now: now})
-		times = append(times, s.wait.again.Sub(noon).Round(time.Second/10))
-	}
-	want := []time.Duration{250, 625, 1200, 2000, 3300, 5200, 8000, 12300, 18600, 28200, 42500, 60000, 90300}
-	for i := range want {
-		want[i] = (want[i] * time.Millisecond).Round(time.Second / 10)
-	}
-	if diff := cmp.Diff(want, times); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
-	}
-}
-
-// TestNewAttemptDoesNotWait begins another attempt while a removal of the former one waits for other objects.
-func TestNewAttemptDoesNotWait(t *testing.T) {
-	s := &storeState{}
-	sch := schedule{now: noon, interval: time.Hour, random: half}
-	former := kit.Attempt{Generation: 1}
-	s.due(former, false, nil, sch)
-	s.result = &result{attempted: attempted{Attempt: former}, waits: true}
-	s.take(sch)
-	if due, wait, _ := s.due(former, false, nil, sch); due || wait <= 0 {
-		t.Errorf("the removal does not wait: due %t, wait %s", due, wait)
-	}
-	s.wait.generations = map[types.UID]int64{"other": 1}
-	if due, _, _ := s.due(kit.Attempt{Generation: 2}, false, nil, sch); !due || s.wait.generations != nil {
-		t.Errorf("the next generation: due %t, waits for %v", due, s.wait.generations)
-	}
-}
-
-// TestResultOfUnnamedStore ends a push to a store that the spec has ceased to name.
-func TestResultOfUnnamedStore(t *testing.T) {
-	o, id := &object{}, storeID{name: "former"}
-	o.stores.begin(id, func() {})
-	o.entries.set(id, "db", nil, []v1alpha1.PushEntryStatus{{RemoteKey: "db", Version: "1", Created: true}})
-	o.stores.end(id, &result{}, 1)
-	p := &pass{obj: o, reconciler: &reconciler{}}
-	p.fold(nil)
-	o.stores.retain(nil)
-	o.entries.wrote(o.stores.open())
-	if o.entries.unwritten() || len(o.stores.open()) > 0 {
-		t.Errorf("entries %+v, open stores %v", o.entries.over(nil), o.stores.open())
 	}
 }

@@ -533,14 +533,9 @@ func TestPushSuspendedIsDeletedMeanwhile(t *testing.T) {
 	e.WantRemote(e.Backend, "db", "two")
 	ps := testenv.Update(e.Client, e.GetPush("db"), func(ps *v1alpha1.PushSecret) { ps.Spec.Suspend = true })
 	e.Delete(ps)
-	e.Eventually(func() string {
-		if c := meta.FindStatusCondition(e.GetPush("db").Status.Conditions, v1alpha1.ConditionReady); c == nil || !strings.Contains(c.Message, "a push in progress") {
-			return fmt.Sprintf("the deletion was not reconciled: %+v", c)
-		}
-		return ""
-	})
-	release()
 	wantPushDeleted(e, "db")
+	release()
+	e.WantNote("db", "Released", `FakeStore "second" "db"`)
 	if v := testenv.Remote(e.Backend, "db"); v != "two" {
 		t.Errorf("the remote secret in the other store is %q, want it unchanged", v)
 	}

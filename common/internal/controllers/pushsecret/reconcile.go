@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
@@ -24,7 +23,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/internal/trace"
-	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // reconciler keeps the stores of this module in sync with the Secrets that PushSecrets name. The walk over an object
@@ -42,22 +40,14 @@ type reconciler struct {
 	stores storeReader
 	follow follower
 	runner *runner
-	// wake requeues an object.
-	wake func(types.NamespacedName)
-	units
-	ledger *metrics.Ledger
-	events events.EventRecorder
-	opts   setup.Options
-}
-
-// units are the walks over objects at one of their stores.
-type units struct {
-	// start requeues a unit.
+	// wake requeues an object, and start an object at one of its stores.
+	wake  func(types.NamespacedName)
 	start func(u unit, priority int)
-	// crowded reports whether only the share of its own namespace holds a unit back.
-	crowded func(unit) bool
-	// notified is kit.Controller.Notify.
+	// notified is kit.Controller.Notify for an object at one of its stores.
 	notified func(u unit, source any, after time.Duration)
+	ledger   *metrics.Ledger
+	events   events.EventRecorder
+	opts     setup.Options
 }
 
 // pass is one walk over an object, or over an object at one of its stores.
@@ -69,13 +59,9 @@ type pass struct {
 	obj  *object
 	plan *push.Plan
 	now  time.Time
-	// writesConditions is true if this operator writes the conditions of the object. It does not if the first store has another
-	// class.
-	writesConditions bool
-	// elsewhere are the stores that an operator of another class serves. It writes their status entries.
-	elsewhere []storeID
-	// statuses are the wanted status entries of this module.
-	statuses []v1alpha1.PushStoreStatus
+	survey
+	// drops is true if only the status entries of named stores stay.
+	drops bool
 	// wait is the time until the next reconcile; 0 for never.
 	wait time.Duration
 	// values are the room for what is pushed; nil if nothing was read.
@@ -97,19 +83,12 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	if obj.seen.CompareAndSwap(nil, ps) {
 		obj.reindex()
 	}
-	p := &pass{
-		reconciler: r, ps: ps, key: req.NamespacedName, obj: obj, now: r.opts.Now(),
-		writesConditions: r.claims(ps),
-	}
+	p := &pass{reconciler: r, ps: ps, key: req.NamespacedName, obj: obj, now: r.opts.Now()}
+	p.generation, p.writesConditions = ps.Generation, r.claims(ps)
 	ctx, span := trace.Start(ctx, trace.Reconcile, trace.Of("PushSecret", ps)...)
 	defer func() { span.End(trace.Result(err)) }()
 	if err := p.run(ctx); err != nil {
 		return reconcile.Result{}, err
-	}
-	obj.walked.Store(ps.Generation)
-	p.account()
-	if p.wait <= 0 {
-		return reconcile.Result{}, nil
 	}
 	return queue.Later(p.wait), nil
 }
@@ -126,60 +105,95 @@ func (r *reconciler) forget(key types.NamespacedName) {
 	r.follow.forget(key)
 }
 
-// run brings an object in sync as far as that is possible without waiting.
+// run lets the walks over the stores of an object begin.
 func (p *pass) run(ctx context.Context) error {
 	if p.ps.DeletionTimestamp != nil {
 		return p.finalize(ctx)
 	}
 	if p.ps.Spec.Suspend {
-		return p.conclude(ctx, concluded(p), &status.Verdict{Reason: v1alpha1.ReasonSuspended, Message: "spec.suspend is true: nothing is read or written"})
+		return p.rest(ctx, status.Verdict{Reason: v1alpha1.ReasonSuspended, Message: "spec.suspend is true: nothing is read or written"})
 	}
 	plan, err := push.NewPlan(&p.ps.Spec)
 	if err != nil {
-		v := status.Stalled(v1alpha1.ReasonInvalidSpec, err.Error())
-		return p.conclude(ctx, concluded(p), &v)
+		return p.rest(ctx, status.Stalled(v1alpha1.ReasonInvalidSpec, err.Error()))
 	}
 	p.plan = plan
-	dests, elsewhere, err := p.stores.destinations(ctx, p.ps, p.known(), p.obj.stores.open(), nil)
+	var dests []destination
+	dests, p.elsewhere, err = p.stores.destinations(ctx, p.ps, p.known())
 	if err != nil {
 		return err
 	}
-	p.elsewhere = elsewhere
 	first := p.ps.Spec.StoreRefs[0]
-	p.writesConditions = p.writesConditions && !slices.ContainsFunc(elsewhere, func(id storeID) bool { return id.kind == first.Kind && id.name == first.Name })
+	p.writesConditions = p.writesConditions && !slices.ContainsFunc(p.elsewhere, func(id storeID) bool { return id.kind == first.Kind && id.name == first.Name })
 	if cause := p.dry(p.ps); cause != notDry { // It creates nothing, so it needs no finalizer, and keeps that of an earlier push.
 		dests, err = p.stores.withUnnamed(ctx, cause, p.ps, dests, p.known())
-	} else if dests, err = p.stores.withSelected(ctx, p.ps, dests, elsewhere, p.known()); err == nil {
+	} else if dests, err = p.stores.withSelected(ctx, p.ps, dests, p.elsewhere, p.known()); err == nil {
 		err = p.hold(ctx, p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete && len(dests) > 0)
 	}
 	if err != nil {
 		return err
 	}
-	p.fold(dests)
-	p.obj.stores.retain(idsOf(dests))
-	starts, err := p.push(ctx, dests)
-	if err != nil {
-		return err
+	return p.visit(ctx, dests)
+}
+
+// rest ends the walk over an object that pushes nothing now.
+func (p *pass) rest(ctx context.Context, v status.Verdict) error {
+	p.open = nil
+	p.note(p.survey)
+	return p.conclude(ctx, &v)
+}
+
+// visit starts the walks over stores, and writes the status entries of those that refuse, and of those that are no longer named.
+func (p *pass) visit(ctx context.Context, dests []destination) error {
+	p.named = idsOf(dests)
+	for i := range dests {
+		d := &dests[i]
+		if d.refusal == nil {
+			p.open = append(p.open, idOf(d.status))
+			continue
+		}
+		p.obj.edit(p.ps, idOf(d.status), func(s *v1alpha1.PushStoreStatus) bool {
+			request, window := s.AttemptedRefreshRequest, s.NextWindowTime
+			s.AttemptedRefreshRequest, s.NextWindowTime = requestOf(p.ps), nil
+			if of := d.status.ObservedRefreshRequest; of == requestOf(p.ps) {
+				s.ObservedRefreshRequest = of
+			}
+			return concludeStore(s, *d.refusal, p.ps.Generation) || request != s.AttemptedRefreshRequest || window != nil
+		})
 	}
-	// The status must list a store before anything is created there: otherwise a crash could make that unknown.
-	if err := p.conclude(ctx, statusesOf(dests), nil); err != nil {
-		return err
+	p.note(p.survey)
+	p.obj.stores.retain(p.named)
+	known := len(p.known())
+	p.drops = true
+	dropped, seen := len(p.known()) < known, p.obj.written.Later(p.ps).Status.ObservedGeneration
+	if dropped || seen == p.generation || len(p.open) < len(p.named) || len(p.named) == 0 { // Otherwise a walk over a store writes it.
+		if err := p.conclude(ctx, nil); err != nil {
+			return err
+		}
 	}
-	for _, start := range starts { // A removal at one of the stores waits for the others.
-		start()
+	for _, id := range p.open {
+		p.start(unit{p.key, id}, p.priority(id))
 	}
 	return nil
 }
 
-// concluded returns the status entries of an object that pushes nothing now, with the results of pushes that have ended.
-func concluded(p *pass) []v1alpha1.PushStoreStatus {
-	var dests []destination
-	for _, s := range p.known() {
-		dests = append(dests, destination{status: s})
+// note lets the walks over the stores know what this one has found.
+func (p *pass) note(found survey) {
+	if was := p.obj.survey.Load(); was == nil || !was.equal(found) {
+		p.obj.survey.Store(&found)
 	}
-	p.fold(dests)
-	p.obj.stores.rest()
-	return statusesOf(dests)
+}
+
+// priority returns that of the walk over a store.
+func (p *pass) priority(id storeID) int {
+	failed := false
+	p.obj.stores.with(id, func(s *storeState) { failed = s.attempts.Failed() })
+	for _, s := range p.known() {
+		if idOf(s) == id && (failed || s.ObservedGeneration == p.generation && s.AttemptedRefreshRequest == requestOf(p.ps) && !p.obj.sources.changed()) {
+			return queue.Low
+		}
+	}
+	return queue.High
 }
 
 // The finalizer is not in the status, so this patches the object itself.
@@ -189,7 +203,6 @@ func concluded(p *pass) []v1alpha1.PushStoreStatus {
 // the object.
 func (p *pass) hold(ctx context.Context, on bool) error {
 	if on == controllerutil.ContainsFinalizer(p.ps, p.finalizer) {
-		p.obj.held.Store(on)
 		return nil
 	}
 	next := p.ps.DeepCopy()
@@ -201,92 +214,11 @@ func (p *pass) hold(ctx context.Context, on bool) error {
 	err := p.client.Patch(ctx, next, client.MergeFromWithOptions(p.ps, client.MergeFromWithOptimisticLock{}))
 	if err == nil {
 		p.ps.Finalizers, p.ps.ResourceVersion = next.Finalizers, next.ResourceVersion
-		p.obj.held.Store(on)
 	}
 	if !on {
 		err = client.IgnoreNotFound(err)
 	}
 	return errors.Wrap(err, "cannot write the finalizer")
-}
-
-// fold takes the results of the pushes that have ended. They are kept in memory even if the status cannot be written,
-// because a created secret must not be forgotten.
-func (p *pass) fold(dests []destination) {
-	sch := p.schedule()
-	for _, id := range p.obj.stores.open() { // The object may have ceased to name the store during the push.
-		if !slices.Contains(idsOf(dests), id) {
-			d := destination{status: v1alpha1.PushStoreStatus{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name}}
-			var res *result
-			p.obj.stores.with(id, func(s *storeState) { res = s.take(sch) })
-			report(p, &d, res)
-		}
-	}
-	for i := range dests {
-		d := &dests[i]
-		var res *result
-		var next time.Time
-		p.obj.stores.with(idOf(d.status), func(s *storeState) { res, next = s.take(sch), s.next })
-		if res == nil {
-			continue
-		}
-		d.take(res, next)
-		if res.old {
-			p.obj.sources.stale()
-		}
-		d.status.Entries = nil
-		for _, s := range p.known() {
-			if idOf(s) == idOf(d.status) {
-				d.status.Entries = s.Entries
-			}
-		}
-		report(p, d, res)
-		if res.err != nil && provider.ClassOf(res.err) == provider.Denied && d.store != nil {
-			p.opts.Suspect(d.route.Kind, d.key(p.ps.Namespace))
-		}
-	}
-}
-
-// report emits events for what a push leaves behind; res is nil for none.
-func report(p *pass, d *destination, res *result) {
-	if res == nil {
-		return
-	}
-	if len(res.released) > 0 {
-		p.warn(p.ps, "Released", "%s: released: %s", d.name(), strings.Join(res.released, ", "))
-	}
-	for why, entries := range res.stays {
-		for _, e := range entries {
-			p.warn(p.ps, "LeftBehind", "%s: %s was not deleted, because %s", d.name(), place(e.RemoteKey, e.Property), why)
-		}
-	}
-}
-
-// push returns the starts of the pushes that are due.
-func (p *pass) push(ctx context.Context, dests []destination) (starts []func(), err error) {
-	_, seen, err := p.followSources(ctx)
-	if err != nil {
-		return nil, err
-	}
-	busy := p.obj.stores.open()
-	for i := range dests {
-		d := &dests[i]
-		id := idOf(d.status)
-		p.obj.stores.with(id, func(s *storeState) { s.wanted = p.ps.Generation })
-		switch {
-		case d.refusal != nil:
-			d.conclude(*d.refusal, p.ps.Generation)
-			d.status.AttemptedRefreshRequest, d.status.NextWindowTime = requestOf(p.ps), nil
-			continue
-		case slices.Contains(busy, id):
-			continue
-		}
-		due, priority, wait := p.due(d, seen.refs)
-		p.again(wait)
-		if due {
-			starts = append(starts, func() { p.start(unit{p.key, id}, priority) })
-		}
-	}
-	return starts, nil
 }
 
 // followSources returns the sources of the object and their versions, and watches them.
@@ -300,30 +232,6 @@ func (p *pass) followSources(ctx context.Context) (*sources, *versions, error) {
 	return from, seen, err
 }
 
-// attempt returns the attempt of a push to a store.
-func (p *pass) attempt(d *destination, is refs) kit.Attempt {
-	return kit.AttemptOf(p.ps, "", d.source(is.hash()))
-}
-
-// due reports whether a store must be compared now and with which priority, and otherwise how long to wait; 0 for never.
-func (p *pass) due(d *destination, is refs) (due bool, priority int, wait time.Duration) {
-	a, sch := p.attempt(d, is), p.schedule()
-	p.obj.stores.with(idOf(d.status), func(s *storeState) {
-		inSync := d.inSync(a)
-		if cause := p.dry(p.ps); cause != notDry {
-			inSync = d.compared(cause, a, s.compared)
-		}
-		if inSync && !s.asked {
-			s.done = max(s.done, a.Generation)
-		}
-		due, wait = d.due(s, a, inSync, sch)
-		if priority = queue.High; inSync || s.attempts.Failed() {
-			priority = queue.Low
-		}
-	})
-	return due, priority, wait
-}
-
 // again plans the next reconcile after a time, or earlier; 0 for never.
 func (p *pass) again(wait time.Duration) {
 	if wait > 0 && (p.wait == 0 || wait < p.wait) {
@@ -331,9 +239,17 @@ func (p *pass) again(wait time.Duration) {
 	}
 }
 
-// known returns the status entries that this module writes.
+// known returns the present status entries that this module writes. They must not be changed.
 func (p *pass) known() []v1alpha1.PushStoreStatus {
-	return slices.DeleteFunc(p.obj.entries.over(p.entries(p.obj.written.Later(p.ps))), func(s v1alpha1.PushStoreStatus) bool { return slices.Contains(p.elsewhere, idOf(s)) })
+	all, _ := p.obj.present(p.ps)
+	return p.mine(all)
+}
+
+// mine returns the status entries that this module writes.
+func (p *pass) mine(all []v1alpha1.PushStoreStatus) []v1alpha1.PushStoreStatus {
+	return slices.DeleteFunc(slices.Clone(all), func(s v1alpha1.PushStoreStatus) bool {
+		return !p.ours(s) || slices.Contains(p.elsewhere, idOf(s)) || p.drops && !slices.Contains(p.named, idOf(s))
+	})
 }
 
 // schedule returns the input for the times of this reconcile.
@@ -346,11 +262,10 @@ func (p *pass) schedule() schedule {
 }
 
 // account records the state of the object for the metrics. Only the module that writes its Ready condition does so.
-func (p *pass) account() {
+func (p *pass) account(conditions []metav1.Condition, stores []v1alpha1.PushStoreStatus) {
 	if !p.writesConditions || p.ps.DeletionTimestamp != nil {
 		p.ledger.Forget(p.key)
 		return
 	}
-	shown := p.obj.written.Later(p.ps)
-	p.ledger.Set(p.key, metricsState(p.ps, shown.Status.Conditions, p.statuses, &p.obj.stores, p.schedule()))
+	p.ledger.Set(p.key, metricsState(p.ps, conditions, stores, &p.obj.stores, p.schedule()))
 }

@@ -65,6 +65,13 @@ type sourceMemory struct {
 // stale records that a source has changed.
 func (m *sourceMemory) stale() { m.changes.Add(1) }
 
+// changed reports whether a source has changed since the versions were read.
+func (m *sourceMemory) changed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.seen != nil && m.seen.changes != m.changes.Load()
+}
+
 // since returns when this process first saw a request.
 func (m *sourceMemory) since(w kit.Attempt, now time.Time) time.Time {
 	m.mu.Lock()

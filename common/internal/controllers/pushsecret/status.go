@@ -8,6 +8,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -87,15 +88,6 @@ func ready(ps *v1alpha1.PushSecret, cause dryCause, stores []v1alpha1.PushStoreS
 	return status.Good(reason, message)
 }
 
-func statusesOf(dests []destination) []v1alpha1.PushStoreStatus {
-	var all []v1alpha1.PushStoreStatus
-	for i := range dests {
-		all = append(all, dests[i].status)
-	}
-	slices.SortFunc(all, byID)
-	return all
-}
-
 func idsOf(dests []destination) (ids []storeID) {
 	for i := range dests {
 		ids = append(ids, idOf(dests[i].status))
@@ -106,63 +98,80 @@ func idsOf(dests []destination) (ids []storeID) {
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=pushsecrets/status,verbs=patch
 
 // conclude writes the status if it has changed: the entries of this module, and the conditions if it writes them. of is the
-// verdict on the object; nil for the one over all stores. Entries and conditions are one server-side apply. If a field
-// manager stops applying a condition that it shares with another writer, the rest of that condition is incomplete and
-// invalid.
-func (p *pass) conclude(ctx context.Context, stores []v1alpha1.PushStoreStatus, of *status.Verdict) error {
-	p.statuses = stores
-	fields := map[string]any{}
+// verdict on the object; nil for the one over all stores.
+func (p *pass) conclude(ctx context.Context, of *status.Verdict) error {
+	p.obj.writing.Lock()
+	defer p.obj.writing.Unlock()
+	for {
+		shown := p.obj.written.Later(p.ps)
+		all, unsaved := p.obj.present(p.ps)
+		stores := p.mine(all)
+		fields, after, changed := p.fields(&shown.Status, stores, of)
+		p.account(after, stores)
+		if !changed && equality.Semantic.DeepEqual(p.mine(shown.Status.Stores), stores) {
+			p.obj.rows.wrote(unsaved)
+			return nil
+		}
+		out := &v1alpha1.PushSecret{}
+		written, err := status.Apply(ctx, p.client, "PushSecret", shown, p.manager, fields, out, func() bool { return equality.Semantic.DeepEqual(shown.Status.Stores, out.Status.Stores) })
+		out.Spec, out.ManagedFields = v1alpha1.PushSecretSpec{}, nil // It is kept until the next write.
+		switch {
+		case written:
+			p.obj.written.Wrote(out)
+			p.obj.rows.wrote(unsaved)
+			p.obj.shown()
+			p.obj.reindex()
+			status.RecordEvent(p.events, p.ps, "Push", shown.Status.Conditions, after)
+			return nil
+		case kerrors.IsConflict(err) && equality.Semantic.DeepEqual(p.mine(shown.Status.Stores), p.mine(out.Status.Stores)):
+			p.obj.written.Wrote(out) // Another module has written its entries.
+		default: // Entries that another process of this module has written must not be lost: the next walk reads them.
+			return err
+		}
+	}
+}
+
+// fields returns the status to apply, its conditions, and whether more than the entries of stores has changed. Entries and conditions are
+// one server-side apply. If a field manager stops applying a condition that it shares with another writer, the rest of that condition is
+// incomplete and invalid.
+func (p *pass) fields(shown *v1alpha1.PushSecretStatus, stores []v1alpha1.PushStoreStatus, of *status.Verdict) (fields map[string]any, after []metav1.Condition, changed bool) {
+	fields, after = map[string]any{}, slices.Clone(shown.Conditions)
 	if len(stores) > 0 {
 		fields["stores"] = stores
 	}
-	changed := p.obj.entries.unwritten() || !equality.Semantic.DeepEqual(p.known(), stores)
-	before := p.obj.written.Later(p.ps).Status.Conditions
-	after := slices.Clone(before)
-	if byObject := of != nil; p.writesConditions {
+	if !p.writesConditions {
+		return fields, after, false
+	}
+	request := shown.AttemptedRefreshRequest
+	if byObject := of != nil; p.isLatest() && (byObject || p.ps.DeletionTimestamp == nil) {
+		foreign := slices.DeleteFunc(slices.Clone(shown.Stores), p.ours)
 		if of == nil {
-			v := ready(p.ps, p.dry(p.ps), slices.Concat(stores, p.foreign(p.ps)))
+			v := ready(p.ps, p.dry(p.ps), slices.Concat(stores, foreign))
 			of = &v
 		}
 		status.Conclude(&after, p.ps.Generation, *of)
 		metrics.Synced("PushSecret", of.Reason)
-		fields["conditions"], fields["observedGeneration"] = after, p.ps.Generation
-		changed = changed || !equality.Semantic.DeepEqual(after, before)
-		was := p.obj.written.Later(p.ps).Status.AttemptedRefreshRequest
-		request := was
-		if !p.ps.Spec.Suspend && (byObject || answered(p, stores, of)) {
+		if !p.ps.Spec.Suspend && (byObject || answered(p.ps, slices.Concat(stores, foreign), of)) {
 			request = requestOf(p.ps)
 		}
-		if request != was || was != "" { // Another manager may have written it, so it is not removed but set.
-			fields["attemptedRefreshRequest"] = request
-		}
-		changed = changed || request != was
 	}
-	if !changed {
-		return nil
+	fields["conditions"], fields["observedGeneration"] = after, max(p.ps.Generation, shown.ObservedGeneration)
+	if request != "" || shown.AttemptedRefreshRequest != "" { // Another manager may have written it, so it is not removed but set.
+		fields["attemptedRefreshRequest"] = request
 	}
-	out := &v1alpha1.PushSecret{}
-	ours := func(ps *v1alpha1.PushSecret) []v1alpha1.PushStoreStatus {
-		return slices.DeleteFunc(p.entries(ps), func(s v1alpha1.PushStoreStatus) bool { return slices.Contains(p.elsewhere, idOf(s)) })
-	}
-	base := ours(p.obj.written.Later(p.ps))
-	// Entries that another process has written since must not be lost: the next walk reads them.
-	written, err := status.Apply(ctx, p.client, "PushSecret", p.ps, p.manager, fields, out, func() bool { return equality.Semantic.DeepEqual(base, ours(out)) })
-	if !written {
-		return err
-	}
-	out.Spec, out.ManagedFields = v1alpha1.PushSecretSpec{}, nil // It is kept until the next write.
-	p.obj.written.Wrote(out)
-	p.obj.entries.wrote(p.obj.stores.open())
-	p.obj.reindex()
-	p.memory.ahead.shown(p.obj)
-	status.RecordEvent(p.events, p.ps, "Push", before, after)
-	return nil
+	return fields, after, request != shown.AttemptedRefreshRequest || !equality.Semantic.DeepEqual(after, shown.Conditions)
+}
+
+// isLatest reports whether no later spec of the object is known.
+func (p *pass) isLatest() bool {
+	ps := p.obj.seen.Load()
+	return ps == nil || ps.Generation <= p.ps.Generation
 }
 
 // answered reports whether all stores have answered the refresh request. of is the verdict over them.
-func answered(p *pass, stores []v1alpha1.PushStoreStatus, of *status.Verdict) bool {
-	request := requestOf(p.ps)
-	return of.Reason != v1alpha1.ConditionReconciling && !slices.ContainsFunc(slices.Concat(stores, p.foreign(p.ps)), func(s v1alpha1.PushStoreStatus) bool {
+func answered(ps *v1alpha1.PushSecret, stores []v1alpha1.PushStoreStatus, of *status.Verdict) bool {
+	request := requestOf(ps)
+	return of.Reason != v1alpha1.ConditionReconciling && !slices.ContainsFunc(stores, func(s v1alpha1.PushStoreStatus) bool {
 		return s.AttemptedRefreshRequest != request && s.ObservedRefreshRequest != request // A module of a former version writes only the latter.
 	})
 }

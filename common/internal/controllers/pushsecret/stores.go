@@ -24,31 +24,30 @@ type storeReader struct {
 	namespaced    bool
 }
 
-// destinations returns the stores that the spec of an object names, each once. known are the status entries, and open
-// the stores with a running push. With only, no other store is returned. elsewhere are the stores that an operator of
-// another class serves.
-func (r storeReader) destinations(ctx context.Context, ps *v1alpha1.PushSecret, known []v1alpha1.PushStoreStatus, open []storeID, only *storeID) (out []destination, elsewhere []storeID, err error) {
+// destinations returns the stores that the spec of an object names, each once. known are the status entries. elsewhere are the stores that
+// an operator of another class serves.
+func (r storeReader) destinations(ctx context.Context, ps *v1alpha1.PushSecret, known []v1alpha1.PushStoreStatus) (out []destination, elsewhere []storeID, err error) {
 	for _, ref := range ps.Spec.StoreRefs {
 		k, ok := r.routes.Serves(&v1alpha1.StoreRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name})
 		if !ok {
 			continue
 		}
-		names, err := r.wanted(ctx, k, ps.Namespace, ref, only)
+		names, err := r.names(ctx, k, ps.Namespace, ref)
 		if err != nil {
 			return nil, nil, err
 		}
 		for _, name := range names {
-			d, err := r.destination(ctx, k, ps.Namespace, name, known)
-			if err != nil {
-				return nil, nil, err
-			}
-			if d != nil && ref.LabelSelector != nil && d.concealed() && !slices.Contains(open, idOf(d.status)) {
+			id := storeID{k.GVK.GroupVersion().String(), k.GVK.Kind, name}
+			if slices.Contains(idsOf(out), id) || slices.Contains(elsewhere, id) {
 				continue
 			}
-			if d == nil {
-				elsewhere = append(elsewhere, storeID{k.GVK.GroupVersion().String(), k.GVK.Kind, name})
-			}
-			if d != nil && !slices.ContainsFunc(out, func(o destination) bool { return idOf(o.status) == idOf(d.status) }) {
+			d, err := r.destination(ctx, ps.Namespace, id, known)
+			switch {
+			case err != nil:
+				return nil, nil, err
+			case d == nil:
+				elsewhere = append(elsewhere, id)
+			case ref.LabelSelector == nil || !d.concealed():
 				out = append(out, *d)
 			}
 		}
@@ -122,35 +121,11 @@ func (r storeReader) mayRun(ctx context.Context, ps *v1alpha1.PushSecret, id sto
 	return r.namedNow(ctx, ps, id)
 }
 
-// refs returns the stores of this module that the spec of an object names, each once.
-func (r storeReader) refs(ctx context.Context, ps *v1alpha1.PushSecret) (out []v1alpha1.StoreRef, err error) {
-	for _, ref := range ps.Spec.StoreRefs {
-		k, ok := r.routes.Serves(&v1alpha1.StoreRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name})
-		if !ok {
-			continue
-		}
-		names, err := r.names(ctx, k, ps.Namespace, ref)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range names {
-			if is := (v1alpha1.StoreRef{APIVersion: k.GVK.GroupVersion().String(), Kind: k.GVK.Kind, Name: name}); !slices.Contains(out, is) {
-				out = append(out, is)
-			}
-		}
-	}
-	return out, nil
-}
-
 // remaining returns the destinations of status entries. elsewhere are the stores that an operator of another class
 // serves now.
 func (r storeReader) remaining(ctx context.Context, namespace string, entries []v1alpha1.PushStoreStatus) (out []destination, elsewhere []storeID, err error) {
 	for _, s := range entries {
-		k, ok := r.routes.Serves(&v1alpha1.StoreRef{APIVersion: s.APIVersion, Kind: s.Kind, Name: s.Name})
-		if !ok {
-			continue
-		}
-		d, err := r.destination(ctx, k, namespace, s.Name, entries)
+		d, err := r.destination(ctx, namespace, idOf(s), entries)
 		switch {
 		case err != nil:
 			return nil, nil, err
@@ -161,18 +136,6 @@ func (r storeReader) remaining(ctx context.Context, namespace string, entries []
 		}
 	}
 	return out, elsewhere, nil
-}
-
-// wanted is names without the stores other than only; nil for all.
-func (r storeReader) wanted(ctx context.Context, k resolve.Route, namespace string, ref v1alpha1.PushStoreRef, only *storeID) ([]string, error) {
-	if only == nil {
-		return r.names(ctx, k, namespace, ref)
-	}
-	if only.kind != k.GVK.Kind || only.apiVersion != k.GVK.GroupVersion().String() {
-		return nil, nil
-	}
-	names, err := r.names(ctx, k, namespace, ref)
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name != only.name }), err
 }
 
 // names returns the sorted names of the stores that a reference names or selects.
@@ -204,11 +167,12 @@ func (r storeReader) selected(ctx context.Context, k resolve.Route, namespace st
 	return names, nil
 }
 
-// destination resolves a store. It returns nil if an operator of another class serves it.
-func (r storeReader) destination(ctx context.Context, k resolve.Route, namespace, name string, known []v1alpha1.PushStoreStatus) (*destination, error) {
-	d := &destination{route: k, status: v1alpha1.PushStoreStatus{APIVersion: k.GVK.GroupVersion().String(), Kind: k.GVK.Kind, Name: name}}
+// destination resolves a store of this module. It returns nil if an operator of another class serves it.
+func (r storeReader) destination(ctx context.Context, namespace string, id storeID, known []v1alpha1.PushStoreStatus) (*destination, error) {
+	d := &destination{status: v1alpha1.PushStoreStatus{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name}}
+	d.route, _ = r.routes.Serves(&v1alpha1.StoreRef{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name})
 	for _, s := range known {
-		if idOf(s) == idOf(d.status) {
+		if idOf(s) == id {
 			d.status = *s.DeepCopy()
 		}
 	}

@@ -116,7 +116,6 @@ func TestRemovalFromSelectedStore(t *testing.T) {
 			w := scenarioOf(t, finalized(func(ps *v1alpha1.PushSecret) {
 				ps.Spec.StoreRefs = []v1alpha1.PushStoreRef{{Kind: "FakeStore", LabelSelector: &metav1.LabelSelector{MatchLabels: selected}}}
 			}))
-			w.obj.held.Store(true)
 			cached := &fakev1.FakeStore{ObjectMeta: simulation.Meta("main")}
 			cached.Labels = selected
 			w.stores.cache = simulation.NewClient(simulation.NewProjectServer(), simulation.AtOnce)
@@ -131,17 +130,19 @@ func TestRemovalFromSelectedStore(t *testing.T) {
 			if err := w.api.Update(t.Context(), store); err != nil {
 				t.Fatal(err)
 			}
+			w.walk(t)
 			if w.push(t); !w.there(t) {
 				t.Fatal("nothing was pushed")
 			}
-			w.obj.stores.with(w.unit.store, func(s *storeState) { s.result = nil })
+			w.refresh(t)
 			w.ps.Spec.Data[0].Match.RemoteRef.RemoteKey = "other"
 			if err := w.api.Update(t.Context(), w.ps); err != nil {
 				t.Fatal(err)
 			}
 			w.refresh(t)
-			w.obj.show(w.ps)
-			w.obj.walked.Store(w.ps.Generation)
+			w.walk(t)
+			w.push(t)
+			w.refresh(t)
 			if w.push(t); w.there(t) != tc.stays {
 				t.Errorf("%s The remote secret stays: %t, want %t", tc.reason, w.there(t), tc.stays)
 			}

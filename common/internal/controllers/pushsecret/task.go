@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -17,41 +18,44 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// attempted is what a task and its result have in common.
-type attempted struct {
+// task is a push of one object to one store, and its state.
+type task struct {
+	result
+
+	to     *destination
+	pusher push.Pusher
+	others *others
+	jobs   []job
+	// lists lets the wanted entries be recorded once; unlisted is why that has failed.
+	lists    sync.Once
+	unlisted error
+	// origins are other stores that the pushed Secrets were read from.
+	origins []origin
+	// location is where the store keeps its secrets.
+	location location
+
+	// errs are errors of single secrets, and of entries of spec.dataTo that match no key. failed is the error of the whole store.
+	errs   []error
+	failed error
+	// held are the errors of secrets with a value that another object holds.
+	held []error
+	// missed counts the unavailable answers in a row.
+	missed int
+	// changes are what a push would do, by key.
+	changes map[string][]push.Change
+}
+
+// result is the result of a task.
+type result struct {
 	kit.Attempt
 
 	// generated is the version of the values, if a generator made them.
 	generated string
 	started   time.Time
-	// dry is why nothing is written; empty for a push.
-	dry dryCause
-}
-
-// task is a push of one object to one store.
-type task struct {
-	attempted
-
-	obj       *object
-	namespace string
-	to        *destination
-	pusher    push.Pusher
-	jobs      []job
-	// unmatched are the errors of the entries of spec.dataTo that match no key.
-	unmatched []error
-	// origins are other stores that the pushed Secrets were read from.
-	origins []origin
-	// location is where the store keeps its secrets. recorded is the place for the status; empty if it is unknown.
-	location location
-	recorded string
-}
-
-// result is the result of a task.
-type result struct {
-	attempted
-
 	// refused is why there was nothing to push; nil for a push. Otherwise only the attempt is set.
 	refused *status.Verdict
+	// entries are those for the status.
+	entries []v1alpha1.PushEntryStatus
 	exists  []string
 	// stays are entries that this object created and neither removes nor records any longer, by the reason.
 	stays map[string][]v1alpha1.PushEntryStatus
@@ -60,18 +64,14 @@ type result struct {
 	conflict bool
 	// released are the entries that another object takes over, for messages.
 	released []string
-	// old is true if the object or its sources have changed during the push. They must be read again.
-	old bool
-	// waits is true if a removal waits until other objects were compared.
-	waits bool
+	// again is the time until a removal that waits for other objects is decided again; 0 for none.
+	again time.Duration
 	// retryAfter is how long a provider asked to wait.
 	retryAfter time.Duration
 	// difference is what a push would do; nil if the task was a push.
 	difference *v1alpha1.PushDifference
 	// place is where the store keeps its secrets; empty if it is unknown.
 	place string
-	// compared is true if all that is wanted was compared, or refused for good.
-	compared bool
 }
 
 // Reasons why something stays behind.
@@ -81,6 +81,9 @@ const (
 	otherPlace   = "the store leads to another place than when this object created it; delete it by hand"
 	ownerless    = "its owner has released it, and the login of this store is not allowed to mark it; delete it by hand once it is not needed"
 )
+
+// old reports whether the object or its sources have changed during the push. They must be read again.
+func (r *result) old() bool { return errors.Is(r.err, push.ErrOld) }
 
 // stay records entries that stay behind.
 func (r *result) stay(entries []v1alpha1.PushEntryStatus, why string) {
@@ -95,271 +98,199 @@ type runner struct {
 	pool      *dispatch.Pool
 	siteLocks siteLocks
 	// incomplete reports whether a wanted value could not be written.
-	incomplete func(*carrying) bool
+	incomplete func(*task) bool
 	// timeout is the time limit for the calls to one remote secret.
 	timeout time.Duration
-	// waits is how long removals wait for the comparisons of other objects; 0 if they do not.
-	waits time.Duration
 }
 
 // run runs a task.
-func (r *runner) run(ctx context.Context, t *task) *result {
-	res := r.carryOut(ctx, r.pool.Loader(t.to.route.Kind, t.to.store, resolve.CredentialsNamespace(t.to.store, t.namespace)), *t)
-	res.attempted = t.attempted
-	return res
+func (r *runner) run(ctx context.Context, t *task) {
+	r.carryOut(ctx, r.pool.Loader(t.to.route.Kind, t.to.store, resolve.CredentialsNamespace(t.to.store, t.others.unit.Namespace)), t)
 }
 
-// carryOut runs jobs one after another. An error of the whole store ends the task; the status entries of the remaining
+// carryOut runs the jobs of a task one after another. An error of the whole store ends the task; the status entries of the remaining
 // jobs stay as they are. Removals come last, and none is made if a wanted value could not be written.
-func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) (res *result) {
-	var c carrying
+func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t *task) {
 	defer func() {
 		if recover() != nil { // Its value is dropped because it may hold a secret.
-			res = c.panicked(&t)
+			t.panicked()
 		}
 	}()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c.failed = r.open(ctx, loader, &t)
-	c.stay(t.move(), otherPlace)
-	c.identify(ctx, &t)
-	removals := c.write(ctx, t.jobs, len(t.unmatched) > 0, func(j job, later bool) push.Outcome {
-		to := t
-		to.pusher.Later = later
-		return r.apply(ctx, &to, j)
-	})
-	c.errs = append(c.errs, t.unmatched...) // A misspelt pattern must not remove what the former one has pushed.
-	incomplete := r.incomplete(&c) || c.holding
+	t.failed = r.open(ctx, loader, t)
+	t.stay(t.move(), otherPlace)
+	t.identify(ctx)
+	removals := t.write(ctx, r)
+	incomplete := r.incomplete(t)
 	for _, j := range removals {
-		if incomplete || c.failed != nil || c.waits && !t.complete() || ctx.Err() != nil {
-			c.keepEntries(j)
+		if incomplete || t.failed != nil || ctx.Err() != nil {
+			t.keepEntries(j)
 			continue
 		}
-		c.note(j, r.apply(ctx, &t, j))
+		t.note(j, r.apply(ctx, t, j, false))
 	}
 	switch {
-	case len(c.errs) > 0:
-	case c.failed != nil:
-		c.errs = []error{c.failed}
+	case errors.Is(t.failed, push.ErrOld):
+		t.errs = []error{t.failed}
+	case len(t.errs) > 0:
+	case t.failed != nil:
+		t.errs = []error{t.failed}
 	case ctx.Err() != nil:
-		c.errs = []error{ctx.Err()}
+		t.errs = []error{ctx.Err()}
 	}
-	c.compared = ctx.Err() == nil && c.isCompared()
-	c.conflict = len(c.errs) == 0 && len(c.held) > 0
-	c.err = errors.Join(append(c.errs, c.held...)...)
-	return c.end(&t)
+	t.conflict = len(t.errs) == 0 && len(t.held) > 0
+	t.err = errors.Join(append(t.errs, t.held...)...)
+	t.differ()
 }
 
-// isCompared reports whether all that is wanted was compared, or refused for good.
-func (c *carrying) isCompared() bool {
-	return !c.old && !slices.ContainsFunc(c.errs, func(err error) bool {
-		class := provider.ClassOf(err)
-		return class == provider.Unavailable || class == provider.Throttled || class == provider.Conflict
-	})
-}
-
-// panicked returns the result of a task that has panicked. The recorded entries must not be lost.
-func (c *carrying) panicked(t *task) *result {
-	c.err = provider.NewError(provider.Unavailable, "the operator failed during the push; see its log")
+// panicked ends a task that has panicked. The recorded entries must not be lost.
+func (t *task) panicked() {
+	t.err = provider.NewError(provider.Unavailable, "the operator failed during the push; see its log")
 	for _, j := range t.jobs {
-		if !slices.ContainsFunc(c.entries, func(e v1alpha1.PushEntryStatus) bool { return e.RemoteKey == j.target.Key }) {
-			c.entries = append(c.entries, slices.Concat(j.known, j.kept)...)
+		if !slices.ContainsFunc(t.entries, func(e v1alpha1.PushEntryStatus) bool { return e.RemoteKey == j.target.Key }) {
+			t.entries = append(t.entries, slices.Concat(j.known, j.kept)...)
 		}
 	}
-	return c.end(t)
+	t.differ()
 }
 
-// end records the entries, and returns the result.
-func (c *carrying) end(t *task) *result {
-	c.place = t.recorded
+// differ sets the difference of a dry run.
+func (t *task) differ() {
 	if t.pusher.DryRun {
-		c.difference = differenceOf(c.changes)
-		return &c.result
+		t.difference = differenceOf(t.changes)
 	}
-	was, is := byKey(t.to.status.Entries), byKey(c.entries)
-	for key := range was {
-		if _, kept := is[key]; !kept {
-			is[key] = nil
-		}
-	}
-	for key := range is {
-		t.obj.entries.set(idOf(t.to.status), key, was[key], is[key])
-	}
-	return &c.result
-}
-
-// complete reports whether no removal waits for the comparisons of other objects.
-func (t *task) complete() bool {
-	o, ok := t.pusher.Others.(*others)
-	return !ok || o.complete
-}
-
-// carrying is the state of a running task.
-type carrying struct {
-	result
-
-	// entries are those for the status.
-	entries []v1alpha1.PushEntryStatus
-	// errs are errors of single secrets, and failed is the error of the whole store.
-	errs   []error
-	failed error
-	// held are the errors of secrets with a value that another object holds. holding is true also before the holder has compared it.
-	held    []error
-	holding bool
-	// missed counts the unavailable answers in a row.
-	missed int
-	// changes are what a push would do, by key.
-	changes map[string][]push.Change
 }
 
 // incomplete reports whether a wanted value could not be written.
-func incomplete(c *carrying) bool { return len(c.errs) > 0 }
+func incomplete(t *task) bool { return len(t.errs)+len(t.held) > 0 }
 
-// write runs the jobs with wanted values, and returns the removals to make afterwards. If only one remote secret is
-// written, the same write also removes its obsolete properties, unless keep is true.
-func (c *carrying) write(ctx context.Context, jobs []job, keep bool, apply func(j job, later bool) push.Outcome) (removals []job) {
-	wanted := 0
-	for _, j := range jobs {
+// write runs the jobs with wanted values, and returns the removals to make afterwards. If only one remote secret is written, the same
+// write also removes its obsolete properties.
+func (t *task) write(ctx context.Context, r *runner) (removals []job) {
+	wanted := len(t.errs)
+	for _, j := range t.jobs {
 		if len(j.want) > 0 {
 			wanted++
 		}
 	}
-	for _, j := range jobs {
-		later := (wanted > 1 || keep) && j.removes()
+	for _, j := range t.jobs {
 		switch {
 		case len(j.want)+len(j.known) == 0:
-			c.keepEntries(j) // The job only keeps entries.
+			t.keepEntries(j) // The job only keeps entries.
 		case len(j.want) == 0:
 			removals = append(removals, j)
-		case c.failed != nil || ctx.Err() != nil:
-			c.keepEntries(j)
-		case later:
-			o := apply(j, true)
-			c.change(j, o.Changes)
-			c.outcome(j, o)
+		case t.failed != nil || ctx.Err() != nil:
+			t.keepEntries(j)
+		case j.removes() && wanted > 1:
+			o := r.apply(ctx, t, j, true)
+			t.change(j, o.Changes)
+			t.outcome(j, o)
 			j.known = o.Entries
 			removals = append(removals, j)
 		default:
-			o := apply(j, false)
-			if errors.Is(o.Err, push.ErrWait) { // Wanted values do not wait for a removal.
-				c.waits = true
-				o = apply(j, true)
-			}
-			c.note(j, o)
+			t.note(j, r.apply(ctx, t, j, false))
 		}
 	}
 	return removals
 }
 
 // keepEntries keeps the entries of a job as they are.
-func (c *carrying) keepEntries(j job) {
-	c.entries = append(c.entries, slices.Concat(j.known, j.kept)...)
-	if _, decided := c.changes[j.target.Key]; !decided {
-		c.change(j, push.Failing(j.want))
+func (t *task) keepEntries(j job) {
+	t.entries = append(t.entries, slices.Concat(j.known, j.kept)...)
+	if _, decided := t.changes[j.target.Key]; !decided {
+		t.change(j, push.Failing(j.want))
 	}
 }
 
 // change records what a push would do with the remote secret of a job. A later decision replaces the former one.
-func (c *carrying) change(j job, changes []push.Change) {
-	if c.changes == nil {
-		c.changes = map[string][]push.Change{}
+func (t *task) change(j job, changes []push.Change) {
+	if t.changes == nil {
+		t.changes = map[string][]push.Change{}
 	}
-	c.changes[j.target.Key] = changes
+	t.changes[j.target.Key] = changes
 }
 
 // note adds the outcome of a job.
-func (c *carrying) note(j job, o push.Outcome) {
-	c.change(j, o.Changes)
-	c.entries = append(c.entries, slices.Concat(o.Entries, j.kept)...)
-	c.stay(o.Left, changedSince)
-	c.stay(o.Released, usedByOthers)
-	c.stay(o.Ownerless, ownerless)
+func (t *task) note(j job, o push.Outcome) {
+	t.change(j, o.Changes)
+	t.entries = append(t.entries, slices.Concat(o.Entries, j.kept)...)
+	t.stay(o.Left, changedSince)
+	t.stay(o.Released, usedByOthers)
+	t.stay(o.Ownerless, ownerless)
 	for _, e := range o.Used {
-		c.released = append(c.released, place(e.RemoteKey, e.Property)+" to "+o.By)
+		t.released = append(t.released, place(e.RemoteKey, e.Property)+" to "+o.By)
 	}
 	for _, property := range o.Exists {
-		c.exists = append(c.exists, place(j.target.Key, property))
+		t.exists = append(t.exists, place(j.target.Key, property))
 	}
-	c.outcome(j, o)
+	if o.Postponed {
+		t.again = push.Behind{Waited: t.others.waited}.Again()
+	}
+	t.outcome(j, o)
 }
 
 // outcome adds the error of an outcome, if any. That another object holds a value is certain, and does not change by itself.
-func (c *carrying) outcome(j job, o push.Outcome) {
-	c.holding = c.holding || o.Held
-	if o.Held && o.Err != nil && !errors.Is(o.Err, push.ErrWait) {
-		c.held = append(c.held, about(j.target.Key, o.Err))
+func (t *task) outcome(j job, o push.Outcome) {
+	if o.Held && o.Err != nil {
+		t.held = append(t.held, about(j.target.Key, o.Err))
 		return
 	}
-	c.failures(j, o.Err)
+	t.failures(j, o.Err)
 }
 
 // failures adds the error of a job, if any.
-func (c *carrying) failures(j job, err error) {
+func (t *task) failures(j job, err error) {
 	if err == nil {
-		c.missed = 0
+		t.missed = 0
 		return
 	}
 	if errors.Is(err, push.ErrOld) {
-		c.old, c.failed = true, err
+		t.failed = err
 		return
 	}
-	if errors.Is(err, push.ErrWait) {
-		c.waits = true
-		return
-	}
-	c.errs = append(c.errs, about(j.target.Key, err))
-	c.retryAfter = max(c.retryAfter, provider.RetryAfter(err))
+	t.errs = append(t.errs, about(j.target.Key, err))
+	t.retryAfter = max(t.retryAfter, provider.RetryAfter(err))
 	switch provider.ClassOf(err) { //nolint:exhaustive // Other classes concern only this secret.
 	case provider.Throttled:
-		c.failed = err
+		t.failed = err
 	case provider.Unavailable:
-		if c.missed++; c.missed > 1 {
-			c.failed = err
+		if t.missed++; t.missed > 1 {
+			t.failed = err
 		}
 	}
 }
 
-// apply runs a job. Pushes to a remote secret and removals from it exclude each other until the entries are recorded:
-// otherwise a value that was found in sync could be removed a moment later. A dry run keeps no other task waiting.
-func (r *runner) apply(ctx context.Context, t *task, j job) push.Outcome {
+// apply runs a job; later leaves its removals to a later call. Pushes to a remote secret and removals from it exclude each other until
+// the entries are recorded: otherwise a value that was found in sync could be removed a moment later. A dry run keeps no other task
+// waiting.
+func (r *runner) apply(ctx context.Context, t *task, j job, later bool) push.Outcome {
 	if t.pusher.DryRun {
-		return r.call(ctx, t, j)
+		return r.call(ctx, t, j, later)
 	}
 	unlock, err := r.lock(ctx, t.location.site(j.target.Key))
 	if err != nil {
 		return push.Outcome{Entries: j.known, Err: err}
 	}
 	defer unlock()
-	defer t.obj.entries.call(idOf(t.to.status), j.target.Key)()
-	out := r.call(ctx, t, j)
+	out := r.call(ctx, t, j, later)
 	// An entry that stays behind is recorded until the end of the task reports it.
-	var was []v1alpha1.PushEntryStatus
-	for _, e := range t.to.status.Entries {
-		if e.RemoteKey == j.target.Key {
-			was = append(was, e)
-		}
-	}
-	t.obj.entries.set(idOf(t.to.status), j.target.Key, was, slices.Concat(out.Entries, j.kept, out.Left, out.Released))
+	t.others.self.record(t.others.ps, idOf(t.to.status), j.target.Key, slices.Concat(out.Entries, j.kept, out.Left, out.Released))
 	return out
 }
 
-// byKey returns entries by the key of their remote secret.
-func byKey(entries []v1alpha1.PushEntryStatus) map[string][]v1alpha1.PushEntryStatus {
-	out := map[string][]v1alpha1.PushEntryStatus{}
-	for _, e := range entries {
-		out[e.RemoteKey] = append(out[e.RemoteKey], e)
-	}
-	return out
-}
-
-func (r *runner) call(ctx context.Context, t *task, j job) push.Outcome {
+func (r *runner) call(ctx context.Context, t *task, j job, later bool) push.Outcome {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
+	if since := j.removesSince(); !since.IsZero() {
+		t.others.waited = t.others.opts.Now().Sub(since)
+	}
 	pusher := t.pusher
-	pusher.Unrecorded = j.unrecorded
-	out := pusher.Apply(ctx, j.target, j.want, j.known)
-	out.Entries = slices.DeleteFunc(out.Entries, func(e v1alpha1.PushEntryStatus) bool { return e.Version == "" })
-	return out
+	if t.pusher.DryRun {
+		t.others.waited = push.Near // It shows what is removed later.
+	}
+	pusher.Unrecorded, pusher.Later = j.unrecorded, later
+	return pusher.Apply(ctx, j.target, j.want, j.known)
 }
 
 // lock waits for other tasks at the same remote secret, up to the timeout. That time does not count for the calls that

@@ -14,6 +14,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/internal/quota"
+	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
@@ -132,10 +133,12 @@ func TestRemovalsComeLast(t *testing.T) {
 			loader := loaderOf(c)
 			defer loader.Retire()
 			r := &runner{incomplete: incomplete, timeout: time.Minute}
-			run := task{obj: &object{}, to: &destination{store: &fakev1.FakeStore{}}, jobs: jobs, pusher: push.Pusher{DryRun: true, Policies: push.Policies{Deletes: true, Mark: mine}}}
-			predicted := predictedBy(r.carryOut(t.Context(), loader, run))
-			run.pusher.DryRun = false
-			res := r.carryOut(t.Context(), loader, run)
+			dry := taskOf(v1alpha1.PushStoreStatus{}, jobs...)
+			dry.pusher.DryRun = true
+			r.carryOut(t.Context(), loader, dry)
+			predicted := predictedBy(dry)
+			run := taskOf(v1alpha1.PushStoreStatus{}, jobs...)
+			r.carryOut(t.Context(), loader, run)
 			got := remotes{}
 			for _, key := range []string{"a", "b", "c"} {
 				if v, err := c.Get(t.Context(), provider.Ref{Key: key}); err == nil {
@@ -143,7 +146,7 @@ func TestRemovalsComeLast(t *testing.T) {
 				}
 			}
 			var left []string
-			for _, e := range run.obj.entries.over(nil)[0].Entries {
+			for _, e := range run.entries {
 				if p, out := tc.out[e.RemoteKey]; out && p == e.Property && e.Created && e.Source != "" {
 					left = append(left, e.RemoteKey)
 					if p != "" {
@@ -156,9 +159,18 @@ func TestRemovalsComeLast(t *testing.T) {
 				writes = append(writes, r.Call)
 			}
 			if diff := cmp.Diff([]any{tc.then, tc.left, tc.writes, tc.predicted}, []any{got, left, writes, predicted}); diff != "" {
-				t.Errorf("\n%s\nerror %v; remote secrets, entries to remove later, calls, and what a dry run reported before: -want, +got:\n%s", tc.reason, res.err, diff)
+				t.Errorf("\n%s\nerror %v; remote secrets, entries to remove later, calls, and what a dry run reported before: -want, +got:\n%s", tc.reason, run.err, diff)
 			}
 		})
+	}
+}
+
+// taskOf returns a task of the object "me" that removes what is obsolete.
+func taskOf(of v1alpha1.PushStoreStatus, jobs ...job) *task {
+	o := &others{reconciler: &reconciler{opts: setup.Options{Now: func() time.Time { return noon }}}, self: newObject(), ps: &v1alpha1.PushSecret{}}
+	return &task{
+		to: &destination{store: &fakev1.FakeStore{}, status: of}, jobs: jobs, others: o,
+		pusher: push.Pusher{Policies: push.Policies{Deletes: true, Mark: "me"}},
 	}
 }
 
@@ -170,8 +182,8 @@ func loaderOf(c provider.Client) *dispatch.Loader {
 }
 
 // predictedBy formats the difference of a dry run as "Action key" or "Action key property".
-func predictedBy(res *result) (out []string) {
-	for _, e := range res.difference.Entries {
+func predictedBy(t *task) (out []string) {
+	for _, e := range t.difference.Entries {
 		out = append(out, strings.TrimSpace(string(e.Action)+" "+e.RemoteKey+" "+e.Property))
 	}
 	return out
@@ -202,13 +214,10 @@ func TestKeptEntriesMakeNoCall(t *testing.T) {
 	loader := loaderOf(c)
 	defer loader.Retire()
 	r := &runner{incomplete: incomplete, timeout: time.Minute}
-	obj := &object{}
-	res := r.carryOut(t.Context(), loader, task{
-		obj: obj, to: &destination{store: &fakev1.FakeStore{}}, jobs: []job{{target: provider.Target{Key: "kept"}, kept: kept}},
-		pusher: push.Pusher{Policies: push.Policies{Deletes: true, Mark: "me"}},
-	})
-	if diff := cmp.Diff(kept, obj.entries.over(nil)[0].Entries); diff != "" || res.err != nil {
-		t.Errorf("error %v; entries: -want, +got:\n%s", res.err, diff)
+	run := taskOf(v1alpha1.PushStoreStatus{}, job{target: provider.Target{Key: "kept"}, kept: kept})
+	r.carryOut(t.Context(), loader, run)
+	if diff := cmp.Diff(kept, run.entries); diff != "" || run.err != nil {
+		t.Errorf("error %v; entries: -want, +got:\n%s", run.err, diff)
 	}
 	if n := b.Count(fake.CallObserve); n > 0 {
 		t.Errorf("%d calls for entries that are only kept", n)
@@ -243,14 +252,10 @@ func TestMove(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := &runner{incomplete: incomplete, timeout: time.Minute}
-			obj := &object{}
-			res := r.carryOut(t.Context(), loader, task{
-				obj: obj, to: &destination{store: &fakev1.FakeStore{}, status: v1alpha1.PushStoreStatus{Place: tc.place}},
-				jobs:   []job{{target: provider.Target{Key: "db"}, known: known}},
-				pusher: push.Pusher{Policies: push.Policies{Deletes: true, Mark: "me"}},
-			})
-			if diff := cmp.Diff([]any{tc.elsewhere, 0, is.place}, []any{res.stays[otherPlace], len(obj.entries.over(nil)), res.place}); diff != "" {
-				t.Errorf("%s\nerror %v; entries elsewhere, entries left, and place: -want, +got:\n%s", tc.reason, res.err, diff)
+			run := taskOf(v1alpha1.PushStoreStatus{Place: tc.place}, job{target: provider.Target{Key: "db"}, known: known})
+			r.carryOut(t.Context(), loader, run)
+			if diff := cmp.Diff([]any{tc.elsewhere, 0, is.place}, []any{run.stays[otherPlace], len(run.entries), run.place}); diff != "" {
+				t.Errorf("%s\nerror %v; entries elsewhere, entries left, and place: -want, +got:\n%s", tc.reason, run.err, diff)
 			}
 		})
 	}
@@ -294,10 +299,9 @@ func TestWaitForLock(t *testing.T) {
 				}
 				time.AfterFunc(tc.busy, unlock)
 				known := []v1alpha1.PushEntryStatus{{RemoteKey: "db", Created: true}}
-				o := r.apply(t.Context(), &task{
-					obj: &object{}, to: &destination{}, location: location{place: "b"},
-					pusher: push.Pusher{Store: fake.Link("FakeStore", slow{takes: 40 * time.Second}), Policies: push.Policies{Deletes: true}},
-				}, job{target: provider.Target{Key: "db"}, known: known})
+				run := taskOf(v1alpha1.PushStoreStatus{})
+				run.location, run.pusher.Store = location{place: "b"}, fake.Link("FakeStore", slow{takes: 40 * time.Second})
+				o := r.apply(t.Context(), run, job{target: provider.Target{Key: "db"}, known: known}, false)
 				if (o.Err == nil) != (tc.class == "") || o.Err != nil && provider.ClassOf(o.Err) != tc.class {
 					t.Errorf("%s\nerror %v, want one of class %q", tc.reason, o.Err, tc.class)
 				}

@@ -1,19 +1,20 @@
 package pushsecret
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -24,19 +25,17 @@ import (
 type others struct {
 	*reconciler
 
+	// self is the task's own object, and ps what the cache shows of it.
 	self *object
+	ps   *v1alpha1.PushSecret
 	unit unit
 	at   location
 	// unknown is why the place of the store is not known now; nil if it is.
 	unknown error
-	// late is true if removals no longer wait for other objects.
-	late bool
-	// complete is true once all other objects that may push to the place were compared.
-	complete bool
-	// successors are the objects that can take the secret over which InUse was last called for, by mark, and holders those with a
-	// claim to a value, by their name.
+	// waited is how long removals have been due.
+	waited time.Duration
+	// successors are the objects that can take the secret over which InUse was last called for, by mark.
 	successors map[string]unit
-	holders    map[string]use
 }
 
 // use is a remote secret or property that an object pushes through a store.
@@ -50,22 +49,10 @@ type use struct {
 }
 
 // InUse implements push.Others.
-func (o *others) InUse(ctx context.Context, r push.Removal) ([]push.Use, error) {
+func (o *others) InUse(ctx context.Context, r push.Removal) (used []push.Use, behind push.Behind, err error) {
 	if o.unknown != nil {
-		return nil, o.unknown
+		return nil, behind, o.unknown
 	}
-	o.complete = o.complete || o.allCompared()
-	switch {
-	case !o.complete && o.late:
-		return []push.Use{{}}, nil // It may be in use.
-	case !o.complete:
-		return nil, push.ErrWait
-	}
-	return o.inUse(ctx, r)
-}
-
-func (o *others) inUse(ctx context.Context, r push.Removal) (used []push.Use, err error) {
-	waits := false
 	for _, u := range o.uses(r.Key, r.ID) {
 		is := push.Use{Property: u.entry.Property, By: "PushSecret " + u.String()}
 		takes := takesOver(u.ps) && (r.Mine || slices.Contains(r.Paths, r.Path(is.Property)))
@@ -75,23 +62,20 @@ func (o *others) inUse(ctx context.Context, r push.Removal) (used []push.Use, er
 				is.Successor = string(u.ps.UID)
 			}
 		case !o.proven(u, takes, r):
-			if !o.late {
-				waits = true
+			is.Unproven = true
+			if o.waited < push.Near {
 				o.ask(u.unit, u.ps.UID)
 			}
 		case takes:
 			if err := o.exists(ctx, u.ps); err != nil {
-				return nil, err
+				return nil, behind, err
 			}
 			is.Successor = string(u.ps.UID)
 			o.successors[is.Successor] = u.unit
 		}
 		used = append(used, is)
 	}
-	if waits {
-		return nil, push.ErrWait
-	}
-	return used, nil
+	return used, o.behind(), nil
 }
 
 // proven reports whether a use is certain, and the status of an object that takes something over shows that. For a whole
@@ -106,7 +90,7 @@ func (o *others) proven(u use, takes bool, r push.Removal) bool {
 	case u.entry.Property == "":
 		return u.entry.Owner == string(o.self.uid) && u.entry.ID == r.ID
 	case slices.Contains(r.Paths, r.Path(u.entry.Property)) && !u.entry.Created && u.entry.ID == r.ID:
-		if other := o.memory.Peek(u.NamespacedName); other != nil && other.uid == u.ps.UID && !o.late {
+		if other := o.memory.Peek(u.NamespacedName); other != nil && other.uid == u.ps.UID && o.waited < push.Near {
 			other.own(u.ps, u.store, u.entry)
 		}
 		return false
@@ -151,12 +135,16 @@ func (o *others) uses(key, secretID string) (out []use) {
 		if ps == nil || ps.DeletionTimestamp != nil {
 			continue
 		}
-		other.eachEntry(ps, func(key string) bool { return keys[key] }, func(id storeID, was string, e v1alpha1.PushEntryStatus, recorded bool) {
-			u := use{unit: unit{client.ObjectKeyFromObject(ps), id}, ps: ps, entry: e, recorded: recorded}
-			if o.mayUse(other, &u, was, at, secretID) {
-				out = append(out, u)
+		stores, unsaved := other.present(ps)
+		for i := range stores {
+			s := &stores[i]
+			for _, e := range s.Entries {
+				u := use{unit: unit{client.ObjectKeyFromObject(ps), idOf(*s)}, ps: ps, entry: e, recorded: unsaved[idOf(*s)] == nil}
+				if keys[e.RemoteKey] && o.mayUse(other, &u, s.Place, at, secretID) {
+					out = append(out, u)
+				}
 			}
-		})
+		}
 	}
 	return out
 }
@@ -192,67 +180,43 @@ func (u use) maybeAt(place, is, was string) bool {
 	return was == "" || was == place
 }
 
-const (
-	// othersFor is how long removals wait for objects of other namespaces, and for objects whose store has not told where it
-	// leads.
-	othersFor = 8 * time.Second
-	// recently is how old a change of an object can be for which removals wait: changes of one commit come together.
-	recently = time.Minute
-)
-
-// allCompared reports whether all objects that may push to the place have been compared once with what their specs were
-// when the removal began to wait.
-func (o *others) allCompared() bool {
-	began := o.opts.Now()
-	var generations map[types.UID]int64
-	o.self.stores.with(o.unit.store, func(s *storeState) {
-		if generations = s.wait.generations; !s.wait.since.IsZero() {
-			began = s.wait.since
-		}
-	})
-	open := map[types.UID]int64{}
-	for _, other := range o.peers.changedAfter(began.Add(-recently), o.opts.Now()) {
+// behind returns which objects may push to the place, and have a spec that was not compared there yet. After a rename or a hand-over
+// in one commit these are the others of the commit.
+func (o *others) behind() push.Behind {
+	b := push.Behind{Waited: o.waited}
+	for _, other := range o.peers.All() {
 		ps := other.seen.Load()
-		if ps == nil || ps.DeletionTimestamp != nil {
+		if ps == nil || other == o.self || ps.DeletionTimestamp != nil || ps.Spec.Suspend || ps.Spec.DryRun || !o.serves(ps) {
 			continue
 		}
-		wanted := ps.Generation
-		if generations != nil {
-			wanted = generations[ps.UID]
-		}
-		if since := other.since.Load(); since != nil && began.Sub(*since) < recently && o.compared(other, ps, o.opts.Now().Sub(began)) < wanted {
-			open[ps.UID] = wanted
+		if near := ps.Namespace == o.unit.Namespace; (near && !b.Near || !near && !b.Far) && o.isBehind(other, ps) {
+			b.Near, b.Far = b.Near || near, b.Far || !near
 		}
 	}
-	o.self.stores.with(o.unit.store, func(s *storeState) { s.wait.generations = open })
-	return len(open) == 0
+	return b
 }
 
-// compared returns the generation of an object that was compared with all stores that may lead to the place. waited is how long
-// the removal has waited.
-func (o *others) compared(other *object, ps *v1alpha1.PushSecret, waited time.Duration) int64 {
-	foreign := ps.Namespace != o.unit.Namespace
-	if foreign && waited >= othersFor {
-		return ps.Generation
+// isBehind reports whether the status does not show that an object was compared with all its stores that may lead to the place.
+func (o *others) isBehind(other *object, ps *v1alpha1.PushSecret) bool {
+	stores := other.written.Later(ps).Status.Stores
+	missing := func(ref v1alpha1.PushStoreRef) bool {
+		k, ours := o.route(ref)
+		return ours && !slices.ContainsFunc(stores, func(s v1alpha1.PushStoreStatus) bool {
+			return s.Kind == k.GVK.Kind && (s.Name == ref.Name || ref.Name == "")
+		})
 	}
-	generation := other.walked.Load()
-	if other == o.self {
-		generation = ps.Generation // The walk over it has begun.
-	}
-	recorded := map[storeID]string{}
-	for _, s := range other.written.Later(ps).Status.Stores {
-		recorded[idOf(s)] = s.Place
-	}
-	other.stores.unfinished(func(id storeID, at location, done int64) {
-		place := cmp.Or(at.place, recorded[id])
-		switch {
-		case other == o.self && id == o.unit.store:
-		case place != "" && place != o.at.place:
-		case place == "" && waited >= othersFor:
-		case foreign && o.crowded(unit{client.ObjectKeyFromObject(ps), id}):
-		default:
-			generation = min(generation, done)
+	return slices.ContainsFunc(ps.Spec.StoreRefs, missing) || slices.ContainsFunc(stores, func(s v1alpha1.PushStoreStatus) bool {
+		at, located := other.stores.location(idOf(s))
+		place := s.Place
+		if located {
+			place = at.place
 		}
+		return o.ours(s) && (place == "" || place == o.at.place) && !compared(s, ps.Generation)
 	})
-	return generation
+}
+
+// compared reports whether a store was compared with a generation of the spec. A store that did not answer was not.
+func compared(s v1alpha1.PushStoreStatus, generation int64) bool {
+	c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionSynced)
+	return c != nil && c.ObservedGeneration == generation && !status.HasClass(*c, provider.Unavailable) && !status.HasClass(*c, provider.Throttled)
 }

@@ -1,7 +1,6 @@
 package pushsecret
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/internal/simulation"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
@@ -28,14 +28,13 @@ type peer struct {
 	place, located string
 	// unwritten is true if the entry is not in the status yet.
 	unwritten, deleted bool
-	// generation is that of the spec, walked and done those that were compared, and wanted that of a push that was started.
-	generation, walked, wanted, done int64
-	// age is how long ago the spec has changed.
-	age time.Duration
+	// generation is that of the spec, and done the one that was compared, with an error of a class.
+	generation, done int64
+	class            provider.Class
 }
 
 // lookup returns what a removal by the object "me" sees of another object, at the place "p" with the prefix "x/".
-func lookup(t *testing.T, other *peer, waited time.Duration) (*others, *object) {
+func lookup(t *testing.T, other *peer) (*others, *object) {
 	t.Helper()
 	c := simulation.NewClient(simulation.NewProjectServer(), simulation.AtOnce)
 	routes, err := resolve.NewResolver(c, simulation.Scheme(), fake.NewServer().Kinds(), "", false)
@@ -45,7 +44,7 @@ func lookup(t *testing.T, other *peer, waited time.Duration) (*others, *object) 
 	mem := newMemory()
 	r := &reconciler{
 		claim: claim{routes: routes}, client: c, memory: mem, peers: mem, opts: setup.Options{Now: func() time.Time { return noon }},
-		units: units{start: func(unit, int) {}, crowded: func(u unit) bool { return u.Namespace == "crowded" }},
+		start: func(unit, int) {},
 	}
 	store := storeID{fakev1.GroupVersion.String(), "FakeStore", "store"}
 	add := func(namespace, name string, p *peer) *object {
@@ -59,21 +58,17 @@ func lookup(t *testing.T, other *peer, waited time.Duration) (*others, *object) 
 			ps.DeletionTimestamp = &metav1.Time{Time: noon}
 		}
 		o, _ := mem.Get(types.NamespacedName{Namespace: namespace, Name: name}, ps.UID)
-		o.walked.Store(p.walked)
-		since := noon.Add(-p.age)
-		o.since.Store(&since)
-		mem.changes.add(o, since)
-		if p.entry.RemoteKey != "" {
+		if p.entry.RemoteKey != "" || p.done > 0 {
 			if p.entry.Owner == "me" {
 				p.entry.Owner = string(r.memory.Peek(types.NamespacedName{Namespace: "n", Name: "me"}).uid)
 			}
 			s := v1alpha1.PushStoreStatus{APIVersion: store.apiVersion, Kind: store.kind, Name: store.name, Place: p.place, Entries: []v1alpha1.PushEntryStatus{p.entry}}
+			concludeStore(&s, status.Verdict{Status: metav1.ConditionFalse, Reason: "r", Class: p.class}, p.done)
 			if ps.Status.Stores = []v1alpha1.PushStoreStatus{s}; p.unwritten {
 				ps.Status.Stores[0].Entries = nil
-				o.entries.set(store, p.entry.RemoteKey, nil, s.Entries)
+				o.record(ps, store, p.entry.RemoteKey, s.Entries)
 			}
 		}
-		o.stores.with(store, func(s *storeState) { s.wanted, s.done = p.wanted, p.done })
 		o.show(ps)
 		if p.located != "" {
 			o.stores.move(store, func(location) location {
@@ -83,12 +78,9 @@ func lookup(t *testing.T, other *peer, waited time.Duration) (*others, *object) 
 		return o
 	}
 	self := add("n", "me", &peer{})
-	if waited > 0 {
-		self.stores.with(store, func(s *storeState) { s.wait.since = noon.Add(-waited) })
-	}
 	o := &others{
 		reconciler: r, self: self, unit: unit{types.NamespacedName{Namespace: "n", Name: "me"}, store},
-		at: location{place: "p", Identity: provider.Identity{Place: "p", Prefix: "x/"}}, successors: map[string]unit{}, holders: map[string]use{},
+		at: location{place: "p", Identity: provider.Identity{Place: "p", Prefix: "x/"}}, successors: map[string]unit{},
 	}
 	return o, add(other.namespace, "other", other)
 }
@@ -131,16 +123,18 @@ func TestInUse(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.namespace = "n"
-			o, other := lookup(t, &tc.peer, 0)
-			o.late = tc.late
+			o, other := lookup(t, &tc.peer)
+			if tc.late {
+				o.waited = push.Near
+			}
 			removal := push.Removal{Key: "db", ID: "id", Mine: !tc.theirs, Path: func(property string) string { return property }}
 			if removal.Mine {
 				removal.Paths = []string{""}
 			}
-			uses, err := o.InUse(t.Context(), removal)
+			uses, _, err := o.InUse(t.Context(), removal)
 			got := unused
 			switch {
-			case errors.Is(err, push.ErrWait):
+			case len(uses) == 1 && uses[0].Unproven && !tc.late:
 				got = waits
 			case err != nil:
 				t.Fatal(err)
@@ -158,50 +152,34 @@ func TestInUse(t *testing.T) {
 	}
 }
 
-// TestAllCompared checks which other objects a removal waits for.
-func TestAllCompared(t *testing.T) {
-	const long = 20 * time.Second
+// TestBehind checks of which other objects a removal does not know yet what they use.
+func TestBehind(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		peer
-		waited time.Duration
-		want   bool
+		want bool
 	}{
-		"Compared":    {reason: "All its stores were compared.", peer: peer{generation: 2, walked: 2, wanted: 2, done: 2}, want: true},
-		"New":         {reason: "It was not walked over yet.", peer: peer{generation: 1}, want: false},
-		"Changed":     {reason: "Its spec has changed.", peer: peer{generation: 2, walked: 1}, want: false},
-		"Deleted":     {reason: "An object that is being deleted pushes nothing.", peer: peer{generation: 1, deleted: true}, want: true},
-		"Running":     {reason: "A push was started, and has not ended.", peer: peer{generation: 2, walked: 2, wanted: 2, done: 1, located: "p"}, want: false},
-		"Elsewhere":   {reason: "Its store leads elsewhere.", peer: peer{generation: 2, walked: 2, wanted: 2, done: 1, located: "q"}, want: true},
-		"Recorded":    {reason: "The status records that its store leads elsewhere.", peer: peer{generation: 2, walked: 2, wanted: 2, done: 1, entry: v1alpha1.PushEntryStatus{RemoteKey: "db"}, place: "q"}, want: true},
-		"Long":        {reason: "An object of the same namespace counts for as long as the removal waits.", peer: peer{generation: 2, walked: 2, wanted: 2, done: 1, located: "p"}, waited: long, want: false},
-		"Foreign":     {reason: "An object of another namespace has some seconds.", peer: peer{namespace: "other", generation: 2, walked: 2, wanted: 2, done: 1, located: "p"}, want: false},
-		"ForeignLong": {reason: "After that it holds nothing up, whatever the cause.", peer: peer{namespace: "other", generation: 2}, waited: long, want: true},
-		"Unlocated":   {reason: "Its store might lead to the same place, so it has some seconds, too.", peer: peer{generation: 1, walked: 1, wanted: 1}, want: false},
-		"Hangs":       {reason: "A store that does not answer holds nothing up.", peer: peer{generation: 1, walked: 1, wanted: 1}, waited: long, want: true},
-		"LongAgo":     {reason: "A change that is not recent is not of the same commit.", peer: peer{generation: 2, walked: 2, wanted: 2, done: 1, located: "p", age: 2 * time.Minute}, want: true},
-		"Crowded":     {reason: "An object that its own tenant's share holds back does not count.", peer: peer{namespace: "crowded", generation: 1, walked: 1, wanted: 1, located: "p"}, want: true},
+		"Compared":  {"Its present spec was compared.", peer{generation: 2, done: 2, place: "p"}, false},
+		"New":       {"It was not compared yet.", peer{generation: 1}, true},
+		"Changed":   {"Its spec has changed.", peer{generation: 2, done: 1, place: "p"}, true},
+		"Deleted":   {"An object that is being deleted pushes nothing.", peer{generation: 1, deleted: true}, false},
+		"Suspended": {"Neither does a suspended one.", peer{generation: 1, spec: v1alpha1.PushSecretSpec{Suspend: true}}, false},
+		"Elsewhere": {"Its store leads elsewhere.", peer{generation: 2, done: 1, place: "p", located: "q"}, false},
+		"Recorded":  {"The status records that its store leads elsewhere.", peer{generation: 2, done: 1, place: "q"}, false},
+		"NoPlace":   {"Its store might lead to the same place.", peer{generation: 2, done: 1}, true},
+		"Denied":    {"A store that refuses the login was asked.", peer{generation: 2, done: 2, place: "p", class: provider.Denied}, false},
+		"Down":      {"A store that does not answer was not.", peer{generation: 2, done: 2, place: "p", class: provider.Unavailable}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if tc.namespace == "" {
-				tc.namespace = "n"
-			}
-			o, _ := lookup(t, &tc.peer, tc.waited)
-			if diff := cmp.Diff(tc.want, o.allCompared()); diff != "" {
-				t.Errorf("\n%s\n-want, +got:\n%s", tc.reason, diff)
+			for _, namespace := range []string{"n", "other"} {
+				tc.namespace = namespace
+				o, _ := lookup(t, &tc.peer)
+				near := namespace == "n"
+				if diff := cmp.Diff(push.Behind{Near: tc.want && near, Far: tc.want && !near}, o.behind()); diff != "" {
+					t.Errorf("\n%s\nin namespace %s: -want, +got:\n%s", tc.reason, namespace, diff)
+				}
 			}
 		})
 	}
-	t.Run("ChangesAgain", func(t *testing.T) {
-		o, other := lookup(t, &peer{namespace: "n", generation: 2, walked: 1}, 0)
-		first := o.allCompared()
-		ps := other.seen.Load().DeepCopy()
-		ps.Generation = 9
-		other.show(ps)
-		other.walked.Store(2)
-		if second := o.allCompared(); first || !second {
-			t.Errorf("A spec that keeps changing must not hold a removal up: complete at first %t, then %t", first, second)
-		}
-	})
 }

@@ -51,7 +51,7 @@ func run(t *testing.T) *stores {
 	pool := dispatch.NewPool(api, watch.New(nil), credentials.Rules{}, dispatch.Options{}, nil)
 	r := &Reconciler{
 		client: api, cache: api, pool: pool, kind: s.server.Kinds()[0], ledger: &metrics.Ledger{}, events: &events.FakeRecorder{},
-		opts: setup.Options{CallTimeout: 30 * time.Second}, known: newMemory(pool), classes: &presence.MissingClasses{},
+		opts: setup.Options{Times: setup.Times{CallTimeout: 30 * time.Second}}, known: newMemory(pool), classes: &presence.MissingClasses{},
 	}
 	walks := kit.NewWalks(&quota.Quotas{}, kit.InFlight)
 	s.walks = kit.NewController(walks, r.Reconcile)
