@@ -72,12 +72,12 @@ func (d *destination) inSync(a kit.Attempt) bool {
 
 // due is storeState.due, and records until when the sync windows hold back the comparison. The result of one that begins replaces
 // what is recorded.
-func (d *destination) due(s *storeState, a kit.Attempt, inSync bool, sch schedule) (due bool, wait time.Duration) {
+func (d *destination) due(s *storeState, a kit.Attempt, inSync bool, removes time.Time, sch schedule) (due bool, wait time.Duration) {
 	planned := d.status.NextRefreshTime
 	if d.status.NextWindowTime != nil { // It is the opening for which a comparison waits that was due.
 		planned = nil
 	}
-	due, wait, hold := s.due(a, inSync, planned, removeAt(d.status.Entries), sch)
+	due, wait, hold := s.due(a, inSync, planned, removes, sch)
 	if !due {
 		d.status.NextWindowTime, d.status.NextRefreshTime = hold.Record(d.status.NextRefreshTime)
 	}

@@ -169,7 +169,7 @@ func TestHeld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := &destination{status: v1alpha1.PushStoreStatus{RefreshTime: tc.times.Refresh, NextRefreshTime: tc.times.Next, NextWindowTime: tc.times.Window}}
 			s := &storeState{next: tc.next}
-			due, wait := d.due(s, kit.Attempt{Generation: 1}, true, schedule{now: tc.now, interval: 24 * time.Hour, windows: ws, random: half})
+			due, wait := d.due(s, kit.Attempt{Generation: 1}, true, time.Time{}, schedule{now: tc.now, interval: 24 * time.Hour, windows: ws, random: half})
 			if due != (tc.result != nil) || wait != tc.wait {
 				t.Errorf("%s\ndue is %t, in %s, not %s", tc.reason, due, wait, tc.wait)
 			}

@@ -26,9 +26,8 @@ type task struct {
 	pusher push.Pusher
 	others *others
 	jobs   []job
-	// lists lets the wanted entries be recorded once; unlisted is why that has failed.
-	lists    sync.Once
-	unlisted error
+	// lists lets the wanted entries be listed once.
+	lists sync.Once
 	// origins are other stores that the pushed Secrets were read from.
 	origins []origin
 	// location is where the store keeps its secrets.

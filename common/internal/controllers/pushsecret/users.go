@@ -32,8 +32,9 @@ type others struct {
 	at   location
 	// unknown is why the place of the store is not known now; nil if it is.
 	unknown error
-	// waited is how long removals have been due.
+	// waited is how long removals have been due, and lag what behind has found.
 	waited time.Duration
+	lag    *push.Behind
 	// successors are the objects that can take the secret over which InUse was last called for, by mark.
 	successors map[string]unit
 }
@@ -183,7 +184,14 @@ func (u use) maybeAt(place, is, was string) bool {
 // behind returns which objects may push to the place, and have a spec that was not compared there yet. After a rename or a hand-over
 // in one commit these are the others of the commit.
 func (o *others) behind() push.Behind {
-	b := push.Behind{Waited: o.waited}
+	if o.lag == nil {
+		o.lag = o.lagging()
+	}
+	return push.Behind{Waited: o.waited, Near: o.lag.Near, Far: o.lag.Far}
+}
+
+func (o *others) lagging() *push.Behind {
+	b := &push.Behind{}
 	for _, other := range o.peers.All() {
 		ps := other.seen.Load()
 		if ps == nil || other == o.self || ps.DeletionTimestamp != nil || ps.Spec.Suspend || ps.Spec.DryRun || !o.serves(ps) {

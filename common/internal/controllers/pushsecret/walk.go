@@ -74,7 +74,7 @@ func (p *unitPass) walk(ctx context.Context) (reconcile.Result, error) {
 	t, err := at(ctx)
 	switch {
 	case errors.Is(err, errNotMade): // The object is requeued when the status records the part.
-		return queue.Later(gracePeriod), p.list(ctx, &task{})
+		return queue.Later(gracePeriod), p.list(ctx, nil)
 	case err != nil:
 		return reconcile.Result{}, err
 	case t == nil:
@@ -85,6 +85,7 @@ func (p *unitPass) walk(ctx context.Context) (reconcile.Result, error) {
 	if p.values != nil {
 		p.values.Keep(t.bytes())
 	}
+	t.pusher.List = p.lister(t)
 	err = kit.Wait(ctx, t.to.places(p.ps.Namespace), func(ctx context.Context) error {
 		slow := time.AfterFunc(slowStore, func() { _ = t.pusher.List(ctx) }) // A user sees what a store that hangs holds up.
 		defer slow.Stop()
@@ -174,10 +175,18 @@ func (p *unitPass) due(d *destination, is refs) (due bool) {
 			inSync = d.compared(cause, a, s.compared)
 		}
 		var wait time.Duration
-		due, wait = d.due(s, a, inSync, sch)
+		due, wait = d.due(s, a, inSync, p.removeAt(d), sch)
 		p.again(wait)
 	})
 	return due
+}
+
+// removeAt returns when the next removal is due; zero for never. A dry run removes nothing.
+func (p *unitPass) removeAt(d *destination) time.Time {
+	if p.dry(p.ps) != notDry {
+		return time.Time{}
+	}
+	return removeAt(d.status.Entries)
 }
 
 // waits writes until when the sync windows hold back a comparison.
@@ -232,30 +241,41 @@ func (p *unitPass) task(d *destination, a kit.Attempt) *task {
 		Deletes:         p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete,
 		InputsUnchanged: p.ps.Spec.Template != nil && a.Generation == d.status.ObservedGeneration && a.Sources == d.status.ObservedSource,
 	}}
-	t.pusher.List = func(ctx context.Context) error {
-		t.lists.Do(func() { t.unlisted = p.list(ctx, t) })
-		return t.unlisted
-	}
 	return t
 }
 
 // slowStore is after how long the status shows that a store is compared.
 const slowStore = time.Second
 
-// list records what a task wants before anything is created: otherwise a crash could make that unknown.
-func (p *unitPass) list(ctx context.Context, t *task) error {
-	p.obj.edit(p.ps, p.id, func(s *v1alpha1.PushStoreStatus) bool {
-		all := slices.Clone(s.Entries)
-		for _, j := range t.jobs {
-			for _, v := range j.want {
-				if !t.pusher.DryRun && !slices.ContainsFunc(s.Entries, func(e v1alpha1.PushEntryStatus) bool { return e.RemoteKey == j.target.Key && e.Property == v.Property }) {
-					all = append(all, v1alpha1.PushEntryStatus{RemoteKey: j.target.Key, Property: v.Property, Source: v.Source})
-				}
+// lister returns a function that lists what a task wants, once, before anything is created: otherwise a crash could make that unknown.
+func (p *unitPass) lister(t *task) func(context.Context) error {
+	var wanted []v1alpha1.PushEntryStatus
+	for _, j := range t.jobs {
+		for _, v := range j.want {
+			if !t.pusher.DryRun {
+				wanted = append(wanted, v1alpha1.PushEntryStatus{RemoteKey: j.target.Key, Property: v.Property, Source: v.Source})
 			}
 		}
-		changed := len(all) > len(s.Entries) || len(s.Conditions) == 0
-		s.Entries = all
-		return changed
+	}
+	var err error
+	return func(ctx context.Context) error {
+		t.lists.Do(func() { err = p.list(ctx, wanted) })
+		return err
+	}
+}
+
+// list adds entries to the status.
+func (p *unitPass) list(ctx context.Context, wanted []v1alpha1.PushEntryStatus) error {
+	p.obj.edit(p.ps, p.id, func(s *v1alpha1.PushStoreStatus) bool {
+		listed := map[v1alpha1.PushRemoteRef]bool{}
+		for _, e := range s.Entries {
+			listed[v1alpha1.PushRemoteRef{RemoteKey: e.RemoteKey, Property: e.Property}] = true
+		}
+		added := slices.DeleteFunc(slices.Clone(wanted), func(e v1alpha1.PushEntryStatus) bool {
+			return listed[v1alpha1.PushRemoteRef{RemoteKey: e.RemoteKey, Property: e.Property}]
+		})
+		s.Entries = slices.Concat(s.Entries, added)
+		return len(added) > 0 || len(s.Conditions) == 0
 	})
 	return p.conclude(ctx, nil)
 }
@@ -299,7 +319,7 @@ func (p *unitPass) end(ctx context.Context, t *task) (reconcile.Result, error) {
 	}
 	p.obj.stores.with(p.id, func(s *storeState) {
 		inSync := t.err == nil && t.refused == nil
-		if due, wait, _ := s.due(t.Attempt, inSync, d.status.NextRefreshTime, removeAt(d.status.Entries), sch); due {
+		if due, wait, _ := s.due(t.Attempt, inSync, d.status.NextRefreshTime, p.removeAt(d), sch); due {
 			p.again(time.Millisecond)
 		} else {
 			p.again(wait)

@@ -233,3 +233,15 @@ func TestFailingStoreKeepsNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestDryRunRemovesNothing starts a dry run of an object while a removal is due. It must not be made again and again.
+func TestDryRunRemovesNothing(t *testing.T) {
+	w := scenarioOf(t, finalized(func(ps *v1alpha1.PushSecret) { ps.Spec.DryRun = true }))
+	w.recorded(t, v1alpha1.PushEntryStatus{RemoteKey: "former", Version: "1", ID: "1", Created: true, RemoveAfter: &metav1.Time{Time: time.Now().Add(-time.Minute)}})
+	w.walk(t)
+	for range 2 {
+		if res, err := w.Push(t.Context(), w.unit); err != nil || res.RequeueAfter > 0 {
+			t.Errorf("error %v, again after %s", err, res.RequeueAfter)
+		}
+	}
+}
