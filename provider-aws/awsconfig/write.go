@@ -3,7 +3,6 @@ package awsconfig
 import (
 	"context"
 	"strings"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -33,50 +32,17 @@ func Moved(err error) error {
 	return provider.NewError(provider.Conflict, "%s", err)
 }
 
-// secretLocks holds the secrets that are being written.
-var secretLocks = struct {
-	sync.Mutex
-	// Bound: one per write under way.
-	taken map[place]*secretLock
-}{taken: map[place]*secretLock{}}
+// secretLocks are those of the secrets that are being written.
+var secretLocks provider.Locks[place]
 
 // place identifies a secret across all stores of the process. It includes the endpoint, because any server can
 // answer with any ARN.
 type place struct{ endpoint, arn string }
-
-type secretLock struct {
-	free chan struct{}
-	// users is the number of callers that have the lock or wait for it.
-	users int
-}
 
 // LockSecret waits until no other caller in this process writes the secret with this ARN. AWS reports concurrent
 // writes too late, or stores an extra version, and most concurrent writers are in one operator. The caller must
 // then read the secret again, and call unlock when done. A name is not enough: other accounts and regions can
 // have the same name.
 func (c *Config) LockSecret(ctx context.Context, arn string) (unlock func(), err error) {
-	id := place{aws.ToString(c.Endpoint), arn}
-	secretLocks.Lock()
-	t := secretLocks.taken[id]
-	if t == nil {
-		t = &secretLock{free: make(chan struct{}, 1)}
-		secretLocks.taken[id] = t
-	}
-	t.users++
-	secretLocks.Unlock()
-
-	forget := func() {
-		secretLocks.Lock()
-		defer secretLocks.Unlock()
-		if t.users--; t.users == 0 {
-			delete(secretLocks.taken, id)
-		}
-	}
-	select {
-	case t.free <- struct{}{}:
-		return func() { <-t.free; forget() }, nil
-	case <-ctx.Done():
-		forget()
-		return nil, provider.NewError(provider.Unavailable, "timeout while waiting for another write of the same secret; retrying")
-	}
+	return secretLocks.Lock(ctx, place{aws.ToString(c.Endpoint), arn})
 }

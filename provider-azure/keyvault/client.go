@@ -60,7 +60,7 @@ func (p Provider) connect(ctx context.Context, spec *v1alpha1.AzureSpec, creds p
 	if sleep == nil {
 		sleep = provider.Sleep
 	}
-	return &Client{&vault{api: api, keys: keys, config: c, slots: newSlots(), sleep: sleep, unfinished: &recoveries{all: map[string]recovery{}}}}, nil
+	return &Client{&vault{api: api, keys: keys, config: c, sleep: sleep, unfinished: &recoveries{all: map[string]recovery{}}}}, nil
 }
 
 // A Client reads and writes the secrets of one vault, and reads its certificates and keys. It is not a provider.Batcher, because one call of Key Vault reads one secret.
@@ -71,8 +71,9 @@ type vault struct {
 	api    *azsecrets.Client
 	keys   *azkeys.Client
 	config *azureconfig.Config
-	slots  *slots
-	sleep  func(ctx context.Context, d time.Duration) bool
+	// locks let one write at a time change a secret.
+	locks provider.Locks[string]
+	sleep func(ctx context.Context, d time.Duration) bool
 
 	unfinished *recoveries
 }

@@ -2,7 +2,6 @@ package keyvault
 
 import (
 	"context"
-	"hash/maphash"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azsecrets"
@@ -204,29 +203,13 @@ func (o others) latest(own string) (id string) {
 	return id
 }
 
-// slots make the writes of one client to a secret follow each other.
-type slots struct {
-	seed maphash.Seed
-	of   [64]chan struct{}
-}
-
-func newSlots() *slots {
-	t := &slots{seed: maphash.MakeSeed()}
-	for i := range t.of {
-		t.of[i] = make(chan struct{}, 1)
-	}
-	return t
-}
-
 // inSlot calls write when no other write to the secret is in progress.
 func (c *vault) inSlot(ctx context.Context, r remote, write func() (provider.Written, error)) (provider.Written, error) {
-	slot := c.slots.of[maphash.String(c.slots.seed, r.name)%uint64(len(c.slots.of))]
-	select {
-	case slot <- struct{}{}:
-	case <-ctx.Done():
-		return provider.Written{}, r.explain(ctx, ctx.Err())
+	unlock, err := c.locks.Lock(ctx, r.name)
+	if err != nil {
+		return provider.Written{}, r.explain(ctx, err)
 	}
-	defer func() { <-slot }()
+	defer unlock()
 	w, err := write()
 	if err != nil {
 		return provider.Written{}, err

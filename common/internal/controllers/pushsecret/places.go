@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -141,42 +140,6 @@ func connect(ctx context.Context, loader *dispatch.Loader, timeout time.Duration
 	case m := <-answer:
 		return m.link, m.err
 	}
-}
-
-// siteLocks let one push or removal at a time work on a remote secret. The zero value is ready to use.
-type siteLocks struct {
-	mu sync.Mutex
-	// Bound: one per call that pushes or removes now.
-	held map[string]chan struct{}
-}
-
-// enter waits until the caller alone works on a remote secret. The caller must call unlock afterwards.
-func (l *siteLocks) enter(ctx context.Context, site string) (unlock func(), err error) {
-	for {
-		l.mu.Lock()
-		held := l.held[site]
-		if held == nil {
-			if l.held == nil {
-				l.held = map[string]chan struct{}{}
-			}
-			l.held[site] = make(chan struct{})
-			l.mu.Unlock()
-			return func() { l.unlock(site) }, nil
-		}
-		l.mu.Unlock()
-		select {
-		case <-held:
-		case <-ctx.Done():
-			return nil, provider.NewError(provider.Unavailable, "another PushSecret keeps pushing to it or removing it")
-		}
-	}
-}
-
-func (l *siteLocks) unlock(site string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	close(l.held[site])
-	delete(l.held, site)
 }
 
 // origin is a store that a Secret was read from.

@@ -94,8 +94,9 @@ func (r *result) stay(entries []v1alpha1.PushEntryStatus, why string) {
 
 // runner runs tasks.
 type runner struct {
-	pool      *dispatch.Pool
-	siteLocks siteLocks
+	pool *dispatch.Pool
+	// sites let one push or removal at a time work on a remote secret.
+	sites provider.Locks[string]
 	// incomplete reports whether a wanted value could not be written.
 	incomplete func(*task) bool
 	// timeout is the time limit for the calls to one remote secret.
@@ -297,7 +298,7 @@ func (r *runner) call(ctx context.Context, t *task, j job, later bool) push.Outc
 func (r *runner) lock(ctx context.Context, site string) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	return r.siteLocks.enter(ctx, site)
+	return r.sites.Lock(ctx, site)
 }
 
 // about adds the key to an error of a provider.

@@ -293,7 +293,7 @@ func TestWaitForLock(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := &runner{timeout: time.Minute}
 				at := location{place: "b"}.site("db")
-				unlock, err := r.siteLocks.enter(t.Context(), at)
+				unlock, err := r.sites.Lock(t.Context(), at)
 				if err != nil {
 					t.Fatal(err)
 				}
