@@ -189,15 +189,14 @@ func (p *unitPass) removeAt(d *destination) time.Time {
 	return removeAt(d.status.Entries)
 }
 
-// waits writes until when the sync windows hold back a comparison.
+// waits writes until when the sync windows hold back a comparison, and what an earlier walk could not write.
 func (p *unitPass) waits(ctx context.Context, d *destination) error {
-	changed := false
 	p.obj.edit(p.ps, p.id, func(s *v1alpha1.PushStoreStatus) bool {
-		changed = !s.NextWindowTime.Equal(d.status.NextWindowTime) || !s.NextRefreshTime.Equal(d.status.NextRefreshTime)
+		changed := !s.NextWindowTime.Equal(d.status.NextWindowTime) || !s.NextRefreshTime.Equal(d.status.NextRefreshTime)
 		s.NextWindowTime, s.NextRefreshTime = d.status.NextWindowTime, d.status.NextRefreshTime
 		return changed
 	})
-	if !changed {
+	if _, unsaved := p.obj.present(p.ps); unsaved[p.id] == nil {
 		return nil
 	}
 	return p.conclude(ctx, nil)
@@ -304,10 +303,10 @@ func (p *unitPass) end(ctx context.Context, t *task) (reconcile.Result, error) {
 		*s = d.status
 		return !equality.Semantic.DeepEqual(was, *s)
 	})
+	p.report(d, &t.result) // Before the status no longer lists it.
 	if err := p.conclude(ctx, nil); err != nil {
 		return reconcile.Result{}, err
 	}
-	p.report(d, &t.result)
 	if t.err != nil && provider.ClassOf(t.err) == provider.Denied {
 		p.opts.Suspect(d.route.Kind, d.key(p.ps.Namespace))
 	}

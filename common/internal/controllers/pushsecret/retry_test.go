@@ -1,0 +1,74 @@
+package pushsecret
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// unwritable is a client whose writes of a status fail while down returns true.
+type unwritable struct {
+	client.Client
+
+	down func() bool
+}
+
+func (u unwritable) Status() client.SubResourceWriter {
+	return unwritableStatus{u.Client.Status(), u.down}
+}
+
+type unwritableStatus struct {
+	client.SubResourceWriter
+
+	down func() bool
+}
+
+func (u unwritableStatus) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+	if u.down() {
+		return errors.New("the API server is down")
+	}
+	return u.SubResourceWriter.Patch(ctx, o, p, opts...)
+}
+
+// notes records the events of a test.
+type notes []string
+
+// Eventf implements events.EventRecorder.
+func (n *notes) Eventf(_, _ runtime.Object, _, reason, _, _ string, args ...any) {
+	text, _ := args[0].(string)
+	*n = append(*n, reason+" "+text)
+}
+
+// TestStatusIsWrittenLater lets the API server fail after a push was made. The next walk finds the store in sync, and must nevertheless
+// write the status, and the event about what stays behind is not lost.
+func TestStatusIsWrittenLater(t *testing.T) {
+	w := scenarioOf(t, finalized())
+	due := &metav1.Time{Time: time.Now().Add(-time.Minute)}
+	w.backend.Put("former", []byte("changed"))
+	w.recorded(t, v1alpha1.PushEntryStatus{RemoteKey: "former", Version: "0", ID: w.backend.ID("former"), Created: true, RemoveAfter: due})
+	var events notes
+	w.events = &events
+	w.client = unwritable{w.api, func() bool { return w.there(t) }}
+	w.walk(t)
+	if _, err := w.Push(t.Context(), w.unit); err == nil {
+		t.Fatal("the status was written")
+	}
+	w.client = w.api
+	w.push(t)
+	w.refresh(t)
+	entries := w.ps.Status.Stores[0].Entries
+	if len(entries) != 1 || entries[0].RemoteKey != "db" || entries[0].Version == "" {
+		t.Errorf("entries %+v, want that of the push", entries)
+	}
+	if all := strings.Join(events, "\n"); !strings.Contains(all, `LeftBehind FakeStore "main": "former"`) {
+		t.Errorf("events %q, want one about what stays behind", all)
+	}
+}
