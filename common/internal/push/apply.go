@@ -23,7 +23,7 @@ type Pusher struct {
 	Store *provider.Link
 	// Others looks up the other objects that push to this store; nil if there are none.
 	Others Others
-	// List records the wanted values in the status before the secret is created. It is nil if that is not needed.
+	// List records the wanted values in the status before anything is created. It is nil if that is not needed.
 	List func(ctx context.Context) error
 	// Current returns ErrOld if the object or its source has changed since the wanted values were computed. It is
 	// called before each write. An answer younger than age may be reused. It is nil for values that never change.
@@ -154,15 +154,15 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 	})
 }
 
-// prepare lists the wanted values before a secret is created, and returns an error unless the object still wants them.
+// prepare lists the wanted values before anything is created, and returns an error unless the object still wants them.
 func (p *Pusher) prepare(ctx context.Context, s State, d Decision, again bool) error {
-	if d.Action == Create && p.List != nil {
+	if !d.writes(s) {
+		return nil
+	}
+	if p.List != nil && d.creates(s) {
 		if err := p.List(ctx); err != nil {
 			return err
 		}
-	}
-	if !d.writes(s) {
-		return nil
 	}
 	return p.current(ctx, again || !s.asLeft()) // After it is listed, so that no walk releases an object for which something is being created.
 }
@@ -215,6 +215,11 @@ func (p *Pusher) decide(s *State, key string) Decision {
 
 // writes reports whether the decision changes the secret or its mark.
 func (d Decision) writes(s State) bool { return d.Action != Nothing || d.claims(s) }
+
+// creates reports whether something may count as created by this object after the decision, and does not before.
+func (d Decision) creates(s State) bool {
+	return d.Action == Create || slices.ContainsFunc(d.Then, func(e v1alpha1.PushEntryStatus) bool { return e.Created && !s.entry(e.Property).Created })
+}
 
 // claims reports whether this object marks a secret that has no mark.
 func (d Decision) claims(s State) bool { return d.Successor != "" && d.Successor == s.Mark }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 // unwritable is a client whose writes of a status fail while down returns true.
@@ -71,4 +73,39 @@ func TestStatusIsWrittenLater(t *testing.T) {
 	if all := strings.Join(events, "\n"); !strings.Contains(all, `LeftBehind FakeStore "main": "former"`) {
 		t.Errorf("events %q, want one about what stays behind", all)
 	}
+}
+
+// TestDeletedDuringPush deletes an object while the first write of a property to a secret of another program is under way. The object must
+// not be released before that is removed.
+func TestDeletedDuringPush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := scenarioOf(t, finalized(func(ps *v1alpha1.PushSecret) { ps.Spec.Data[0].Match.RemoteRef.Property = "mine" }))
+		w.backend.Put("db", []byte(`{"theirs":"1"}`))
+		w.walk(t)
+		answer := w.backend.Inject(fake.Fault{Call: fake.CallUpdate, Hang: true})
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			w.push(t)
+		}()
+		synctest.Wait()
+		if err := w.api.Delete(t.Context(), w.ps.DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
+		w.ps = w.ps.DeepCopy()
+		w.refresh(t)
+		w.walk(t)
+		answer()
+		<-ended
+		for range 3 {
+			w.push(t)
+			w.walk(t)
+		}
+		if is, _ := w.backend.Value("db"); string(is) != `{"theirs":"1"}` {
+			t.Errorf("the remote secret holds %s", is)
+		}
+		if err := w.api.Get(t.Context(), client.ObjectKeyFromObject(w.ps), &v1alpha1.PushSecret{}); err == nil {
+			t.Error("the object is never released")
+		}
+	})
 }
