@@ -138,7 +138,7 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 	}
 	now, err := p.write(ctx, t, s, d)
 	switch {
-	case err != nil && d.Action == Create:
+	case err != nil && (d.Action == Create || d.creates(s) && provider.ClassOf(err) == provider.Unavailable):
 		return failed(listed(want, known), moved(err)) // It may have been created.
 	case err != nil:
 		return failed(known, moved(err))

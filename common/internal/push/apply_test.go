@@ -412,3 +412,40 @@ func TestOwn(t *testing.T) {
 		})
 	}
 }
+
+// unanswered is a Writer whose first answer to an update is lost.
+type unanswered struct {
+	provider.Writer
+
+	answers bool
+}
+
+func (u *unanswered) Update(ctx context.Context, t provider.Target, seen provider.Observed, data []byte) (provider.Written, error) {
+	w, err := u.Writer.Update(ctx, t, seen, data)
+	if !u.answers {
+		u.answers = true
+		return provider.Written{}, provider.NewError(provider.Unavailable, "the answer is lost")
+	}
+	return w, err
+}
+
+// TestLostAnswer adds a property to a secret that the object owns, and the answer is lost. The secret is deleted with the object.
+func TestLostAnswer(t *testing.T) {
+	b := fake.New()
+	w, err := b.Writer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := push.Pusher{Store: fake.Link("FakeStore", &unanswered{Writer: w}), Policies: push.Policies{Mark: "me", Deletes: true, Features: w.Features()}}
+	both := []push.Value{{Property: "a", Data: []byte("1")}, {Property: "b", Data: []byte("2")}}
+	var known []v1alpha1.PushEntryStatus
+	for _, want := range [][]push.Value{both[:1], both, both, nil} {
+		if p.Unrecorded = nil; len(known) > 1 {
+			p.Unrecorded = both
+		}
+		known = p.Apply(t.Context(), provider.Target{Key: "db"}, want, known).Entries
+	}
+	if is, there := b.Value("db"); there {
+		t.Errorf("%s is left", is)
+	}
+}
