@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -57,12 +58,15 @@ func jobFor(jobs []job, key string) ([]job, int) {
 }
 
 // jobs returns the writes that an object wants at the store, and the removals from it. source is the version of what is
-// pushed there. Obsolete entries are removed after removeAfter. If it returns an error, nothing must be pushed.
+// pushed there. Obsolete entries are removed after
+// removeAfter, also those that an earlier spec made obsolete: others of the commit may use them. If it returns an error, nothing must be pushed.
 func (d *destination) jobs(ctx context.Context, ps *v1alpha1.PushSecret, plan *push.Plan, secrets []pushed, source string, now, removeAfter time.Time) ([]job, error) {
 	jobs, err := d.writes(ctx, ps.Namespace, plan, secrets)
 	if err != nil {
 		return nil, err
 	}
+	last := meta.FindStatusCondition(d.status.Conditions, v1alpha1.ConditionSynced)
+	tried := last != nil && last.ObservedGeneration == ps.Generation
 	for _, e := range d.status.Entries {
 		i := jobOf(jobs, e.RemoteKey)
 		wanted := i >= 0 && slices.ContainsFunc(jobs[i].want, func(v push.Value) bool { return v.Property == e.Property })
@@ -79,7 +83,7 @@ func (d *destination) jobs(ctx context.Context, ps *v1alpha1.PushSecret, plan *p
 			e.Source, e.RemoveAfter = "", nil // It stays until the object is deleted, also if the spec changes later.
 			jobs[i].kept = append(jobs[i].kept, e)
 			continue
-		case e.RemoveAfter == nil, e.RemoveAfter.After(removeAfter): // Perhaps the clock was wrong.
+		case e.RemoveAfter == nil, !tried, e.RemoveAfter.After(removeAfter): // Perhaps the clock was wrong.
 			e.RemoveAfter = &metav1.Time{Time: removeAfter}
 		}
 		if e.RemoveAfter.After(now) {

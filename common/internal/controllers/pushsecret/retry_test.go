@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
@@ -108,4 +109,32 @@ func TestDeletedDuringPush(t *testing.T) {
 			t.Error("the object is never released")
 		}
 	})
+}
+
+// TestWantedAgain lets a spec name a secret again whose removal is due, while the store is down, and then no longer. It is removed ten
+// seconds after that, and not at once: objects of the same commit may use it.
+func TestWantedAgain(t *testing.T) {
+	w := scenarioOf(t, finalized())
+	w.opts.RemoveDelay = RemoveDelay
+	w.push(t)
+	w.walk(t)
+	w.push(t)
+	w.refresh(t)
+	is := w.ps.Status.Stores[0].Entries[0]
+	is.RemoveAfter = &metav1.Time{Time: time.Now().Add(-time.Hour)}
+	w.recorded(t, is)
+	remove := w.backend.Inject(fake.Fault{Call: fake.CallObserve, Err: provider.NewError(provider.Unavailable, "down")})
+	w.push(t)
+	remove()
+	w.refresh(t)
+	w.ps.Spec.Data[0].Match.RemoteRef.RemoteKey = "other"
+	if err := w.api.Update(t.Context(), w.ps); err != nil {
+		t.Fatal(err)
+	}
+	w.refresh(t)
+	w.walk(t)
+	w.push(t)
+	if !w.there(t) {
+		t.Error("the secret was removed at once")
+	}
 }
