@@ -206,6 +206,9 @@ func (o *others) lagging() *push.Behind {
 
 // isBehind reports whether the status does not show that an object was compared with all its stores that may lead to the place.
 func (o *others) isBehind(other *object, ps *v1alpha1.PushSecret) bool {
+	if found := other.survey.Load(); found != nil && found.generation == ps.Generation && len(found.named)+len(found.elsewhere) == 0 {
+		return false // Its spec is invalid, or selects no store.
+	}
 	stores := other.written.Later(ps).Status.Stores
 	missing := func(ref v1alpha1.PushStoreRef) bool {
 		k, ours := o.route(ref)

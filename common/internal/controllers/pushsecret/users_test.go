@@ -28,9 +28,11 @@ type peer struct {
 	place, located string
 	// unwritten is true if the entry is not in the status yet.
 	unwritten, deleted bool
-	// generation is that of the spec, and done the one that was compared, with an error of a class.
+	// generation is that of the spec, and done the one that was compared, with an error of a class. idle is true if a walk has found
+	// nothing to push.
 	generation, done int64
 	class            provider.Class
+	idle             bool
 }
 
 // lookup returns what a removal by the object "me" sees of another object, at the place "p" with the prefix "x/".
@@ -70,6 +72,9 @@ func lookup(t *testing.T, other *peer) (*others, *object) {
 			}
 		}
 		o.show(ps)
+		if p.idle {
+			o.survey.Store(&survey{generation: p.generation})
+		}
 		if p.located != "" {
 			o.stores.move(store, func(location) location {
 				return location{place: p.located, Identity: provider.Identity{Place: p.located, Prefix: "x/"}}
@@ -162,6 +167,7 @@ func TestBehind(t *testing.T) {
 		"Compared":  {"Its present spec was compared.", peer{generation: 2, done: 2, place: "p"}, false},
 		"New":       {"It was not compared yet.", peer{generation: 1}, true},
 		"Changed":   {"Its spec has changed.", peer{generation: 2, done: 1, place: "p"}, true},
+		"Idle":      {"Its spec is invalid, or selects no store.", peer{generation: 2, done: 1, place: "p", idle: true}, false},
 		"Deleted":   {"An object that is being deleted pushes nothing.", peer{generation: 1, deleted: true}, false},
 		"Suspended": {"Neither does a suspended one.", peer{generation: 1, spec: v1alpha1.PushSecretSpec{Suspend: true}}, false},
 		"Elsewhere": {"Its store leads elsewhere.", peer{generation: 2, done: 1, place: "p", located: "q"}, false},
