@@ -3,7 +3,8 @@ package push
 import "time"
 
 // Near is how long a removal waits for objects of its own namespace, and for uses that are not certain. Far is how long it waits for
-// objects of other namespaces. Both begin when the removal is due.
+// objects of other namespaces. Both begin when the removal is due, or later
+// when the operator starts.
 const (
 	Near = time.Minute
 	Far  = 8 * time.Second
@@ -11,7 +12,7 @@ const (
 
 // Behind are the objects which may push to the place of a removal, and of whose present spec that is not known yet.
 type Behind struct {
-	// Waited is how long the removal has been due.
+	// Waited is how long the removal has been due for this process.
 	Waited time.Duration
 	// Near is true for an object of the namespace of the removal, Far for one of another namespace.
 	Near, Far bool

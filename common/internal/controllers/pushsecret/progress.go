@@ -38,6 +38,8 @@ func byStore(a, b storeID) int {
 type storeState struct {
 	// at is where the store keeps its secrets, as its client has told this process; zero if it has not. It is set by move.
 	at location
+	// since is when this process first had a task at the store; zero if it had none.
+	since time.Time
 	// asked is true if the store must be compared although it is in sync, for an event or for the removal by another object.
 	asked bool
 	// attempts are those of pushes. The Metadata of an attempt is the version of what is pushed.

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
@@ -136,5 +137,30 @@ func TestWantedAgain(t *testing.T) {
 	w.push(t)
 	if !w.there(t) {
 		t.Error("the secret was removed at once")
+	}
+}
+
+// TestDownDuringMove stops the operator while one commit moves an object to another namespace. The removal is long due when the operator
+// starts, and must nevertheless wait for the other object.
+func TestDownDuringMove(t *testing.T) {
+	w := scenarioOf(t, finalized())
+	w.walk(t)
+	w.push(t)
+	w.refresh(t)
+	moved := pushes("db", "db")
+	moved.Namespace, moved.UID = "other", "other"
+	w.deleted(t, w.ps.Status.Stores[0].Entries...)
+	w.memory.Forget(w.unit.NamespacedName)
+	w.note(w.ps)
+	w.note(moved)
+	for _, tc := range []struct {
+		after time.Duration
+		there bool
+	}{{time.Hour, true}, {time.Hour + push.Far, false}} {
+		w.opts.Now = func() time.Time { return time.Now().Add(tc.after) }
+		w.walk(t)
+		if w.push(t); w.there(t) != tc.there {
+			t.Errorf("after %s the secret exists: %t", tc.after, w.there(t))
+		}
 	}
 }

@@ -283,7 +283,8 @@ func (r *runner) call(ctx context.Context, t *task, j job, later bool) push.Outc
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	if since := j.removesSince(); !since.IsZero() {
-		t.others.waited = t.others.opts.Now().Sub(since)
+		now := t.others.opts.Now()
+		t.others.waited = min(now.Sub(since), now.Sub(t.others.since))
 	}
 	pusher := t.pusher
 	if t.pusher.DryRun {

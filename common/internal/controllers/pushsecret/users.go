@@ -32,7 +32,9 @@ type others struct {
 	at   location
 	// unknown is why the place of the store is not known now; nil if it is.
 	unknown error
-	// waited is how long removals have been due, and lag what behind has found.
+	// since is when this process first had a task at the store. waited is how long removals have been due for this process, and lag what
+	// behind has found.
+	since  time.Time
 	waited time.Duration
 	lag    *push.Behind
 	// successors are the objects that can take the secret over which InUse was last called for, by mark.

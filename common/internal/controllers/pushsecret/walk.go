@@ -235,6 +235,12 @@ func (p *unitPass) removalAt(ctx context.Context) (*task, error) {
 func (p *unitPass) task(d *destination, a kit.Attempt) *task {
 	t := &task{to: d, result: result{Attempt: a, started: p.now}}
 	t.others = &others{reconciler: p.reconciler, self: p.obj, ps: p.ps, unit: unit{p.key, p.id}, successors: map[string]unit{}}
+	p.obj.stores.with(p.id, func(s *storeState) {
+		if s.since.IsZero() {
+			s.since = p.now
+		}
+		t.others.since = s.since
+	})
 	t.pusher = push.Pusher{DryRun: p.dry(p.ps) != notDry, Others: t.others, Policies: push.Policies{
 		Update: p.ps.Spec.UpdatePolicy, Adoption: p.ps.Spec.AdoptionPolicy, Mark: string(p.ps.UID),
 		Deletes:         p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete,
