@@ -162,6 +162,9 @@ func (o *others) mayUse(other *object, u *use, was string, at provider.Name, sec
 	if u.sure = sure; !u.maybeAt(o.at.place, is.place, was) {
 		return false
 	}
+	if !sure && was == "" && u.entry.Version == "" {
+		return false // It is only wanted: its store has never answered.
+	}
 	name, named := is.name(u.entry.RemoteKey)
 	u.sure = sure && named
 	same := name.Is(at)
