@@ -159,12 +159,13 @@ func (p *Pusher) prepare(ctx context.Context, s State, d Decision, again bool) e
 	if !d.writes(s) {
 		return nil
 	}
-	if p.List != nil && d.creates(s) {
+	creates := d.creates(s)
+	if p.List != nil && creates {
 		if err := p.List(ctx); err != nil {
 			return err
 		}
 	}
-	return p.current(ctx, again || !s.asLeft()) // After it is listed, so that no walk releases an object for which something is being created.
+	return p.current(ctx, again || creates || !s.asLeft()) // After it is listed, so that no walk releases an object for which something is being created.
 }
 
 // write makes the call of a decision, and returns the version after it.

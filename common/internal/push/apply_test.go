@@ -449,3 +449,26 @@ func TestLostAnswer(t *testing.T) {
 		t.Errorf("%s is left", is)
 	}
 }
+
+// TestLiveCheckBeforeProperty adds a property to a secret that is as the object has found it. The object may have been deleted meanwhile:
+// nothing that it owns held it.
+func TestLiveCheckBeforeProperty(t *testing.T) {
+	b := fake.New()
+	b.Put("db", []byte(`{"a":"1"}`))
+	w, err := b.Writer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := push.Pusher{Store: fake.Link("FakeStore", w), Policies: push.Policies{Mark: "me", Features: w.Features()}}
+	want := []push.Value{{Property: "a", Data: []byte("1")}, {Property: "b", Data: []byte("2")}}
+	known := p.Apply(t.Context(), provider.Target{Key: "db"}, want[:1], nil).Entries
+	p.Current = func(_ context.Context, age time.Duration) error {
+		if age > 0 {
+			t.Errorf("asked for what is at most %s old", age)
+		}
+		return nil
+	}
+	if o := p.Apply(t.Context(), provider.Target{Key: "db"}, want, known); o.Err != nil || !o.Wrote {
+		t.Errorf("error %v, written: %t", o.Err, o.Wrote)
+	}
+}
