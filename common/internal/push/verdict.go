@@ -3,8 +3,7 @@ package push
 import "time"
 
 // Near is how long a removal waits for objects of its own namespace, and for uses that are not certain. Far is how long it waits for
-// objects of other namespaces. Both begin when the removal is due, or later
-// when the operator starts.
+// objects of other namespaces. Both begin when the removal is due, or when the operator starts.
 const (
 	Near = time.Minute
 	Far  = 8 * time.Second

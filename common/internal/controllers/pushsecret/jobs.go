@@ -58,8 +58,8 @@ func jobFor(jobs []job, key string) ([]job, int) {
 }
 
 // jobs returns the writes that an object wants at the store, and the removals from it. source is the version of what is
-// pushed there. Obsolete entries are removed after
-// removeAfter, also those that an earlier spec made obsolete: others of the commit may use them. If it returns an error, nothing must be pushed.
+// pushed there. Obsolete entries are removed after removeAfter, also those that an earlier spec made obsolete: others of the commit may use
+// them. If it returns an error, nothing must be pushed.
 func (d *destination) jobs(ctx context.Context, ps *v1alpha1.PushSecret, plan *push.Plan, secrets []pushed, source string, now, removeAfter time.Time) ([]job, error) {
 	jobs, err := d.writes(ctx, ps.Namespace, plan, secrets)
 	if err != nil {
