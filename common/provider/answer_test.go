@@ -80,7 +80,8 @@ func TestLimitAnswerCounts(t *testing.T) {
 		if err := read(quota.With(t.Context(), shared.Tenant("other"))); err != nil {
 			t.Errorf("another tenant is refused: %v", err)
 		}
-		time.AfterFunc(time.Second, func() { _ = open[1].Close() })
+		first := open[1]
+		time.AfterFunc(time.Second, func() { _ = first.Close() })
 		if err := read(ctx); err != nil {
 			t.Errorf("an answer that fits when another one is closed: %v", err)
 		}
