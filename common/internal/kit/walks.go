@@ -168,16 +168,7 @@ func Heavy[V any](ctx context.Context, tenant string, f func() (V, error)) (V, e
 
 // OwnWork is that of the quota of a tenant, for work outside of walks.
 func (w *Walks) OwnWork(ctx context.Context, tenant string) (end func(), err error) {
-	t := w.quotas.Tenant(tenant)
-	release, err := t.OwnWork(ctx)
-	if err != nil {
-		t.EndUse()
-		return nil, err
-	}
-	return func() {
-		release()
-		t.EndUse()
-	}, nil
+	return w.quotas.Work(ctx, tenant)
 }
 
 // Finish returns a context for the requests that store what a walk has made at a provider. They are still made while the

@@ -177,13 +177,23 @@ func (q *Quotas) Slot(ctx context.Context, tenant string) (end func(), err error
 		return (*Tenant)(nil).acquire(ctx, "slots", slots)
 	}
 	t := q.Tenant(tenant)
-	release, err := t.acquire(ctx, "slots", t.slots, slots)
+	return t.endingUse(t.acquire(ctx, "slots", t.slots, slots))
+}
+
+// Work is OwnWork of a tenant by name.
+func (q *Quotas) Work(ctx context.Context, tenant string) (end func(), err error) {
+	t := q.Tenant(tenant)
+	return t.endingUse(t.OwnWork(ctx))
+}
+
+// endingUse returns an end that also ends the use of the tenant. It ends it at once if there is an error.
+func (t *Tenant) endingUse(end func(), err error) (func(), error) {
 	if err != nil {
 		t.EndUse()
 		return nil, err
 	}
 	return func() {
-		release()
+		end()
 		t.EndUse()
 	}, nil
 }
