@@ -305,10 +305,10 @@ func (r *rollout) handOver(reason string, leader *replica, version string, end f
 	return next
 }
 
-// withoutMessages removes the writes of a version that writes other messages than the one before: one for each ExternalSecret, one
-// for each of the two conditions of a PushSecret, and an event of a failure.
+// withoutMessages removes the writes of a version that writes other messages than the one before. They are one for each
+// ExternalSecret and the store, one for each of the two conditions of a PushSecret, and an event of a failure.
 func (r *rollout) withoutMessages(written map[string]int) {
-	limits := map[string]int{pushStatus(rarePush): 2, pushStatus(frequentPush): 2, "POST events": len(failingObjects)}
+	limits := map[string]int{"PATCH awssecretsmanagers/status store": 1, pushStatus(rarePush): 2, pushStatus(frequentPush): 2, "POST events": len(failingObjects)}
 	for _, name := range slices.Concat(r.objects(), failingObjects) {
 		limits[objectStatus(name)] = 1
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
@@ -116,10 +117,15 @@ func pushes(name, key string) *v1alpha1.PushSecret {
 
 // setUp adds a store, a Secret, an object that pushes it, and one or two operators.
 func setUp(run *simulation.Run, leaders int, change ...func(*reconciler)) {
+	run.Add(pushes("old", "db"))
+	setUpEmpty(run, leaders, change...)
+}
+
+// setUpEmpty is setUp without the object.
+func setUpEmpty(run *simulation.Run, leaders int, change ...func(*reconciler)) {
 	run.Add(simulation.FakeStore("main"))
 	run.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: simulation.Namespace}})
 	run.Add(&corev1.Secret{ObjectMeta: simulation.Meta("source"), Data: map[string][]byte{"password": []byte("one"), "other": []byte("two")}})
-	run.Add(pushes("old", "db"))
 	for _, name := range []string{"A", "B"}[:leaders] {
 		run.Operator(name, simulated(run, change...))
 	}
@@ -390,6 +396,79 @@ func slowly(guards ...func(*reconciler)) func(*simulation.Run) {
 	}
 }
 
+// generates returns an object that pushes a value of a generator unless the remote secret exists.
+func generates(name string) *v1alpha1.PushSecret {
+	ps := pushes(name, "db")
+	ps.Spec.UpdatePolicy = v1alpha1.UpdateIfNotExists
+	ps.Spec.Selector = v1alpha1.PushSelector{GeneratorRef: &v1alpha1.StoreRef{Kind: "FakeGenerator", Name: "gen"}}
+	return ps
+}
+
+// generator returns the step in which another module hands over a value for an object.
+func generator(run *simulation.Run, name, value string) simulation.Step {
+	return simulation.Step{Label: "make a value for " + name, When: func() bool { return exists(run, generates(name)) }, Do: func() error {
+		ctx, ps := context.Background(), &v1alpha1.PushSecret{}
+		if err := run.User().Get(ctx, simulation.Name(name), ps); err != nil {
+			return err
+		}
+		ref := *ps.Spec.Selector.GeneratorRef
+		data, err := handoff.Values{Current: map[string][]byte{"password": []byte(value)}}.Encode()
+		if err != nil {
+			return err
+		}
+		part, err := handoff.Part{
+			Record: handoff.Record{Kind: "PushSecret", Name: name, UID: ps.UID, Entries: map[string]handoff.Entry{handoff.ID(ref): {Version: value}}},
+			Data:   map[string][]byte{handoff.ID(ref): data},
+		}.Write(ctx, run.User(), simulation.Name("part-"+name), nil)
+		if err != nil {
+			return err
+		}
+		ps.Status.Parts = []v1alpha1.PartStatus{{Module: "generator", Name: part.Name, UID: part.UID}}
+		return run.User().Status().Update(ctx, ps)
+	}}
+}
+
+// generated replaces an object that pushes a generated value unless there is one by another such object, in one commit. From then
+// on the remote secret must keep the first value, until the second object is deleted, too.
+func generated(leaders, crashes int, guards ...func(*reconciler)) func(*simulation.Run) {
+	return func(run *simulation.Run) {
+		run.Crashes = crashes
+		setUpEmpty(run, leaders, guards...)
+		run.Add(generates("old"))
+		made, replaced := false, false
+		value := func() string {
+			is, _ := run.Store.Value("db")
+			return is
+		}
+		run.Script("generator", generator(run, "old", "one"), generator(run, "new", "two"))
+		run.Script("user",
+			simulation.Step{Label: "create another PushSecret, and delete the first", When: func() bool { return value() != "" }, Do: func() error {
+				made = true
+				if err := run.User().Create(context.Background(), generates("new"), client.FieldOwner("user")); err != nil {
+					return err
+				}
+				return run.User().Delete(context.Background(), generates("old"))
+			}},
+			simulation.Step{Label: "delete the second", When: func() bool { return !exists(run, generates("old")) }, Do: func() error {
+				replaced = true
+				return run.User().Delete(context.Background(), generates("new"))
+			}})
+		run.Digest = func() string { return fmt.Sprint(made, replaced) }
+		run.Check = func() error {
+			if is := value(); made && !replaced && is != "one" || is == "two" {
+				return errors.Errorf("the remote secret held %q and now holds %q", "one", is)
+			}
+			return nil
+		}
+		run.Final = func() error {
+			if is := value(); !replaced || is != "" && !isReported(run, "db") {
+				return errors.Errorf("the remote secret holds %q, and no event names it (the second object was deleted: %t)", is, replaced)
+			}
+			return nil
+		}
+	}
+}
+
 // exists reports whether an object exists.
 func exists(run *simulation.Run, ps *v1alpha1.PushSecret) bool {
 	return run.User().Get(context.Background(), client.ObjectKeyFromObject(ps), &v1alpha1.PushSecret{}) == nil
@@ -567,6 +646,7 @@ func TestInterleavings(t *testing.T) {
 			return nil
 		}),
 		"OwnServer": ownServer, "Remade": remade,
+		"Generated": generated(1, 1), "GeneratedTwoLeaders": generated(2, 0),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -579,6 +659,7 @@ func TestInterleavings(t *testing.T) {
 func TestFindsFaults(t *testing.T) {
 	for name, build := range map[string]func(*simulation.Run){
 		"OtherUsers":       handOver(1, 0, func(r *reconciler) { r.peers = &memory{} }),
+		"GeneratedUsers":   generated(1, 0, func(r *reconciler) { r.peers = &memory{} }),
 		"Compared":         slowly(func(r *reconciler) { r.peers = &memory{} }),
 		"RemovalsComeLast": rename(1, 0, func(r *reconciler) { r.runner.incomplete = func(*task) bool { return false } }),
 	} {

@@ -131,12 +131,17 @@ func (o *object) record(ps *v1alpha1.PushSecret, id storeID, key string, entries
 	o.addToIndex(&now)
 }
 
+// refOf returns what an entry is about.
+func refOf(e v1alpha1.PushEntryStatus) v1alpha1.PushRemoteRef {
+	return v1alpha1.PushRemoteRef{RemoteKey: e.RemoteKey, Property: e.Property}
+}
+
 // own marks a property that another object hands over as created.
 func (o *object) own(ps *v1alpha1.PushSecret, id storeID, is v1alpha1.PushEntryStatus) {
 	o.edit(ps, id, func(s *v1alpha1.PushStoreStatus) bool {
 		s.Entries = slices.Clone(s.Entries)
 		for i := range s.Entries {
-			if e := &s.Entries[i]; e.RemoteKey == is.RemoteKey && e.Property == is.Property {
+			if e := &s.Entries[i]; refOf(*e) == refOf(is) {
 				e.Created = true
 			}
 		}
@@ -173,6 +178,31 @@ func (o *object) present(ps *v1alpha1.PushSecret) (all []v1alpha1.PushStoreStatu
 	}
 	slices.SortFunc(all, byID)
 	return all, maps.Clone(o.rows.changed)
+}
+
+// merge adds the entries that another process of this module has written to the changes, so that neither is forgotten. An
+// entry that one of the two has created stays created.
+func (r *rows) merge(stores []v1alpha1.PushStoreStatus) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range stores {
+		is := r.changed[idOf(s)]
+		if is == nil {
+			continue
+		}
+		all := *is
+		all.Entries = slices.Clone(is.Entries)
+		for _, e := range s.Entries {
+			i := slices.IndexFunc(all.Entries, func(o v1alpha1.PushEntryStatus) bool { return refOf(o) == refOf(e) })
+			switch {
+			case i < 0:
+				all.Entries = append(all.Entries, e)
+			case e.Created && !all.Entries[i].Created:
+				all.Entries[i] = e
+			}
+		}
+		r.changed[idOf(s)] = &all
+	}
 }
 
 // wrote forgets changes, which are written now, unless there are later ones.

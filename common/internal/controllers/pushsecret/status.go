@@ -125,7 +125,10 @@ func (p *pass) conclude(ctx context.Context, of *status.Verdict) error {
 			return nil
 		case kerrors.IsConflict(err) && equality.Semantic.DeepEqual(p.mine(shown.Status.Stores), p.mine(out.Status.Stores)):
 			p.obj.written.Wrote(out) // Another module has written its entries.
-		default: // Entries that another process of this module has written must not be lost: the next walk reads them.
+		case kerrors.IsConflict(err): // Another process of this module has written them. The next walk reads them.
+			p.obj.rows.merge(out.Status.Stores)
+			return err
+		default:
 			return err
 		}
 	}

@@ -274,11 +274,9 @@ func (p *unitPass) list(ctx context.Context, wanted []v1alpha1.PushEntryStatus) 
 	p.obj.edit(p.ps, p.id, func(s *v1alpha1.PushStoreStatus) bool {
 		listed := map[v1alpha1.PushRemoteRef]bool{}
 		for _, e := range s.Entries {
-			listed[v1alpha1.PushRemoteRef{RemoteKey: e.RemoteKey, Property: e.Property}] = true
+			listed[refOf(e)] = true
 		}
-		added := slices.DeleteFunc(slices.Clone(wanted), func(e v1alpha1.PushEntryStatus) bool {
-			return listed[v1alpha1.PushRemoteRef{RemoteKey: e.RemoteKey, Property: e.Property}]
-		})
+		added := slices.DeleteFunc(slices.Clone(wanted), func(e v1alpha1.PushEntryStatus) bool { return listed[refOf(e)] })
 		s.Entries = slices.Concat(s.Entries, added)
 		return len(added) > 0 || len(s.Conditions) == 0
 	})
