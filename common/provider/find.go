@@ -1,7 +1,9 @@
 package provider
 
 import (
+	"iter"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -34,6 +36,44 @@ func (l *Listing) Add(key string) (added bool, err error) {
 		return false, NewError(Invalid, "find: more than %d secrets match; narrow path, name or tags", MaxFound)
 	}
 	return true, nil
+}
+
+// Pages adds what the pages of a list yield. fetch gets the token of a page, which is empty for the first one, and returns that of the
+// next one, which is empty after the last. what is what is listed, for errors.
+func (l *Listing) Pages(what string, fetch func(token string) (next string, err error)) error {
+	fetched := map[string]bool{}
+	for token := ""; ; {
+		next, err := fetch(token)
+		if err != nil || next == "" {
+			return err
+		}
+		if token = next; fetched[token] {
+			return NewError(Unavailable, "%s: the service repeats a page of the list; retrying", what)
+		}
+		fetched[token] = true
+	}
+}
+
+// Selects reports whether a query selects a secret. Filters of services are often less exact, and only shorten their answers.
+func (q Query) Selects(key string, tags map[string]string) bool {
+	for name, value := range q.Tags {
+		if is, ok := tags[name]; !ok || is != value {
+			return false
+		}
+	}
+	return strings.HasPrefix(key, q.Path) && (q.Name == nil || q.Name.MatchString(key))
+}
+
+// ReadListed yields the secrets of a list, which are read size at a time, up to the first error.
+func ReadListed(list func() (*Listing, error), size int, read func([]Ref) []Result) iter.Seq2[Value, error] {
+	return func(yield func(Value, error) bool) {
+		found, err := list()
+		if err != nil {
+			yield(Value{}, err)
+			return
+		}
+		Emit(found.Refs, size, read, yield)
+	}
 }
 
 // Emit reads what a list has found, size at a time, and yields the values up to the first error. It omits secrets that were deleted

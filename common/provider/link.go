@@ -24,6 +24,8 @@ type Link struct {
 	refused, heldBack error
 	// received is the result of the last Receive.
 	received atomic.Pointer[received]
+	// writing are the writes that are in progress, by key.
+	writing Locks[string]
 }
 
 // NewLink returns a Link to a Client or Generator. kind is a label of the metrics. The answers count for the

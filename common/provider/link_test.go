@@ -5,6 +5,8 @@ import (
 	"context"
 	"io"
 	"iter"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -168,4 +170,92 @@ func TestObserve(t *testing.T) {
 			t.Errorf("%d bytes count after the end", n)
 		}
 	})
+}
+
+// A loser is a Writer whose writes to the secret fail.
+type loser struct {
+	shelf
+
+	err      error
+	features provider.Features
+	// writes is called in each write.
+	writes func()
+}
+
+func (l *loser) Features() provider.Features { return l.features }
+
+func (l *loser) Create(context.Context, provider.Target, []byte, string) (provider.Written, error) {
+	l.writes()
+	return provider.Written{}, l.err
+}
+
+func (l *loser) Update(context.Context, provider.Target, provider.Observed, []byte) (provider.Written, error) {
+	return provider.Written{}, l.err
+}
+func (l *loser) Mark(context.Context, provider.Target, provider.Observed, string) error { return l.err }
+func (l *loser) Delete(context.Context, provider.Target, provider.Observed) error       { return l.err }
+
+// TestWriteErrors has secrets that are not as they were seen.
+func TestWriteErrors(t *testing.T) {
+	type outcome map[string]string
+	changed, deleted := `Conflict: "db": another client changed it meanwhile; retrying`, `Conflict: "db": another client deleted it meanwhile; retrying`
+	for name, tc := range map[string]struct {
+		reason string
+		err    error
+		want   outcome
+	}{
+		"Changed": {"The error names the key.", provider.ErrChanged, outcome{"Create": changed, "Update": changed, "Mark": changed, "Delete": changed}},
+		"Deleted": {"A write to a secret that exists no more is repeated, and one that does not exist is deleted.", provider.NewError(provider.NotFound, "no"), outcome{"Create": deleted, "Update": deleted, "Mark": deleted, "Delete": ""}},
+		"Denied":  {"Other errors stay.", provider.NewError(provider.Denied, "no"), outcome{"Create": "Denied: no", "Update": "Denied: no", "Mark": "Denied: no", "Delete": "Denied: no"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, to, seen := provider.NewLink("Test", &loser{err: tc.err, writes: func() {}}, (&quota.Quotas{}).Tenant("shop")), provider.Target{Key: "db"}, provider.Observed{}
+			_, created := l.Create(t.Context(), to, nil, "")
+			_, updated := l.Update(t.Context(), to, seen, nil)
+			got := outcome{}
+			for call, err := range map[string]error{"Create": created, "Update": updated, "Mark": l.Mark(t.Context(), to, seen, ""), "Delete": l.Delete(t.Context(), to, seen)} {
+				if got[call] = ""; err != nil {
+					got[call] = string(provider.ClassOf(err)) + ": " + err.Error()
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestWritesOverlap starts two writes at the same time.
+func TestWritesOverlap(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		keys     [2]string
+		features provider.Features
+		want     int32
+	}{
+		"One":    {"Writes to one secret do not overlap.", [2]string{"a", "a"}, provider.Features{}, 1},
+		"Two":    {"Writes to two secrets do.", [2]string{"a", "b"}, provider.Features{}, 2},
+		"Serial": {"They do not if the service refuses it.", [2]string{"a", "b"}, provider.Features{Serial: true}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var now, most atomic.Int32
+				l := provider.NewLink("Test", &loser{features: tc.features, writes: func() {
+					if n := now.Add(1); n > most.Load() {
+						most.Store(n)
+					}
+					time.Sleep(time.Second) // Time passes at once here.
+					now.Add(-1)
+				}}, (&quota.Quotas{}).Tenant("shop"))
+				var g sync.WaitGroup
+				for _, key := range tc.keys {
+					g.Go(func() { _, _ = l.Create(t.Context(), provider.Target{Key: key}, nil, "") })
+				}
+				g.Wait()
+				if got := most.Load(); got != tc.want {
+					t.Errorf("%s: %d at the same time, want %d", tc.reason, got, tc.want)
+				}
+			})
+		})
+	}
 }

@@ -1,9 +1,13 @@
 package provider
 
-import "context"
+import (
+	"context"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+)
 
 // A Writer is a Client that writes secrets. It never decides what to write: it gets the observed and the desired
-// state, and returns Conflict if the secret has changed since it was observed.
+// state, and returns ErrChanged if the secret has changed since it was observed. Its writes to one secret never overlap.
 //
 // The mark of a secret names the object that created it. It is stored with the secret, but not in the value: in a
 // tag, a label or custom metadata that only this project reads. A secret is deleted for an object only if its mark
@@ -24,16 +28,17 @@ type Writer interface {
 	Create(ctx context.Context, t Target, data []byte, mark string) (Written, error)
 
 	// Update writes the value data and the metadata, each only if it differs from seen; nil data keeps the value. It
-	// returns Conflict if the secret has changed since it was seen. It never changes the mark.
+	// returns ErrChanged if the secret has changed since it was seen, and NotFound if it does not exist any more. It never
+	// changes the mark.
 	Update(ctx context.Context, t Target, seen Observed, data []byte) (Written, error)
 
-	// Mark replaces the mark of a secret, for an object that takes it over. It returns Conflict if the secret or its
-	// mark has changed since it was seen; it ignores Token. It creates no version, and keeps the ID. It is called
-	// only if Create is Exclusive.
+	// Mark replaces the mark of a secret, for an object that takes it over. It returns ErrChanged if the secret or its
+	// mark has changed since it was seen, and NotFound if it does not exist any more; it ignores Token. It creates no
+	// version, and keeps the ID. It is called only if Create is Exclusive.
 	Mark(ctx context.Context, t Target, seen Observed, mark string) error
 
-	// Delete deletes a secret. It returns Conflict if the secret has changed since it was seen, and nil if it does
-	// not exist.
+	// Delete deletes a secret. It returns ErrChanged if the secret has changed since it was seen, and nil or NotFound if it
+	// does not exist.
 	Delete(ctx context.Context, t Target, seen Observed) error
 }
 
@@ -45,7 +50,12 @@ type Features struct {
 	// Guarded: Update never loses a change that another writer makes at the same time. Without it single properties
 	// cannot be written, because that writes all other properties again.
 	Guarded bool
+	// Serial: the service refuses writes that overlap, also to different secrets, so the Client gets one at a time.
+	Serial bool
 }
+
+// ErrChanged is the error of a write to a secret that is not as it was seen. Its class is Conflict. Users read it with the key.
+var ErrChanged error = NewError(Conflict, "another client changed it meanwhile; retrying")
 
 // A Target is a remote secret as a spec describes it.
 type Target struct {
@@ -71,6 +81,14 @@ type Observed struct {
 	Drift []string
 	// Token is data that only the Writer uses: what it needs in Update and Delete in addition to Version.
 	Token string
+}
+
+// Unchanged returns ErrChanged if the value, the mark or the secret itself is not the one that was seen.
+func (o Observed) Unchanged(seen Observed) error {
+	if o.Version != seen.Version || o.ID != seen.ID || o.Mark != seen.Mark {
+		return ErrChanged
+	}
+	return nil
 }
 
 // Written is the result of a write.
@@ -106,32 +124,57 @@ func (l *Link) Observe(ctx context.Context, t Target) (seen Observed, err error)
 
 // Create creates a secret that does not exist.
 func (l *Link) Create(ctx context.Context, t Target, data []byte, mark string) (Written, error) {
-	return write(ctx, l, "Create", "creating", func(ctx context.Context, w Writer) (Written, error) { return w.Create(ctx, t, data, mark) })
+	return write(ctx, l, t.Key, "Create", "creating", func(ctx context.Context, w Writer) (Written, error) { return w.Create(ctx, t, data, mark) })
 }
 
 // Update changes a secret.
 func (l *Link) Update(ctx context.Context, t Target, seen Observed, data []byte) (Written, error) {
-	return write(ctx, l, "Update", "updating", func(ctx context.Context, w Writer) (Written, error) { return w.Update(ctx, t, seen, data) })
+	return write(ctx, l, t.Key, "Update", "updating", func(ctx context.Context, w Writer) (Written, error) { return w.Update(ctx, t, seen, data) })
 }
 
 // Mark replaces the mark of a secret.
 func (l *Link) Mark(ctx context.Context, t Target, seen Observed, mark string) error {
-	_, err := write(ctx, l, "Mark", "marking", func(ctx context.Context, w Writer) (Written, error) { return Written{}, w.Mark(ctx, t, seen, mark) })
+	_, err := write(ctx, l, t.Key, "Mark", "marking", func(ctx context.Context, w Writer) (Written, error) { return Written{}, w.Mark(ctx, t, seen, mark) })
 	return err
 }
 
-// Delete deletes a secret.
+// Delete deletes a secret. It is no error if there is none.
 func (l *Link) Delete(ctx context.Context, t Target, seen Observed) error {
-	_, err := write(ctx, l, "Delete", "deleting", func(ctx context.Context, w Writer) (Written, error) { return Written{}, w.Delete(ctx, t, seen) })
+	_, err := write(ctx, l, t.Key, "Delete", "deleting", func(ctx context.Context, w Writer) (Written, error) {
+		err := w.Delete(ctx, t, seen)
+		if IsNotFound(err) {
+			err = nil
+		}
+		return Written{}, err
+	})
 	return err
 }
 
-func write(ctx context.Context, l *Link, name, doing string, f func(context.Context, Writer) (Written, error)) (Written, error) {
+// write makes a write to a secret when no other one is in progress. A secret that exists no more is a Conflict.
+func write(ctx context.Context, l *Link, key, name, doing string, f func(context.Context, Writer) (Written, error)) (Written, error) {
 	w, err := as[Writer](l, "write")
 	if err != nil {
 		return Written{}, err
 	}
-	written, err := call(ctx, l, name, doing, l.refused, func(ctx context.Context) (Written, error) { return f(ctx, w) })
+	written, err := call(ctx, l, name, doing, l.refused, func(ctx context.Context) (Written, error) {
+		only := key
+		if w.Features().Serial {
+			only = ""
+		}
+		unlock, err := l.writing.Lock(ctx, only)
+		if err != nil {
+			return Written{}, err
+		}
+		defer unlock()
+		written, err := f(ctx, w)
+		switch {
+		case errors.Is(err, ErrChanged):
+			err = NewError(Conflict, "%.64q: %s", key, ErrChanged)
+		case IsNotFound(err):
+			err = NewError(Conflict, "%.64q: another client deleted it meanwhile; retrying", key)
+		}
+		return written, err
+	})
 	hold(ctx, l, len(written.Lost))
 	return written, err
 }

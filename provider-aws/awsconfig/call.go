@@ -50,20 +50,16 @@ func Call[In, Out, Options any](ctx context.Context, c *Config, f Operation[In, 
 	return out, lastError.Or(err)
 }
 
-// Pages calls fetch for each page until there are no more. fetch returns the token of the next page. what
-// describes the list in errors.
-func Pages(what string, fetch func(token *string) (next *string, err error)) error {
-	var token *string
-	for {
-		next, err := fetch(token)
-		if err != nil || aws.ToString(next) == "" {
-			return err
+// Pages is Listing.Pages for the tokens of AWS.
+func Pages(l *provider.Listing, what string, fetch func(token *string) (next *string, err error)) error {
+	return l.Pages(what, func(token string) (string, error) {
+		var from *string
+		if token != "" {
+			from = &token
 		}
-		if aws.ToString(next) == aws.ToString(token) {
-			return provider.NewError(provider.Unavailable, "%s: AWS repeats the same page of the list", what)
-		}
-		token = next
-	}
+		next, err := fetch(from)
+		return aws.ToString(next), err
+	})
 }
 
 // TagMap turns the tags of any service into a map.

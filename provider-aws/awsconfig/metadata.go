@@ -11,13 +11,11 @@ import (
 )
 
 const (
-	// reserved is the prefix of the operator's own tag keys.
-	reserved = "direct-secrets.io/"
 	// MarkKey is the key of the tag with the mark of a provider.Writer.
-	MarkKey = reserved + "created-by"
+	MarkKey = provider.Reserved + "/created-by"
 	// IDKey is the key of the tag that distinguishes two objects created one after the other under the same
 	// name, where AWS does not.
-	IDKey = reserved + "id"
+	IDKey = provider.Reserved + "/id"
 	// maxTags is the maximum number of tags in a target. AWS allows fifty; the operator needs two.
 	maxTags = 48
 )
@@ -32,15 +30,17 @@ type Metadata struct {
 
 // Check rejects metadata that AWS would reject, or that could be confused with a mark.
 func (m *Metadata) Check() error {
-	for _, k := range slices.Sorted(maps.Keys(m.Tags)) {
+	err := provider.CheckSettings("tags", m.Tags, func(key, _ string) (wrong string) {
 		switch {
-		case k == "":
-			return provider.NewError(provider.Invalid, "metadata.tags: a key is empty; name the tag")
-		case strings.HasPrefix(strings.ToLower(k), "aws:"):
-			return provider.NewError(provider.Invalid, "metadata.tags: the key %.64q is reserved by AWS; use another one", k)
-		case strings.HasPrefix(strings.ToLower(k), reserved):
-			return provider.NewError(provider.Invalid, "metadata.tags: the key %.64q is reserved for the operator, which records there which object created the secret; remove it", k)
+		case key == "":
+			return "is not the name of a tag; name the tag"
+		case strings.HasPrefix(strings.ToLower(key), "aws:"):
+			return "is reserved by AWS; use another name"
 		}
+		return ""
+	})
+	if err != nil {
+		return err
 	}
 	if len(m.Tags) > maxTags {
 		return provider.NewError(provider.Invalid, "metadata.tags: has %d tags, at most %d are allowed; remove some", len(m.Tags), maxTags)
@@ -56,12 +56,7 @@ func (m *Metadata) Drift(has Metadata) (drift []string) {
 	if m.KMSKeyID != "" && !sameKey(m.KMSKeyID, has.KMSKeyID) {
 		drift = append(drift, "kmsKeyID")
 	}
-	for _, k := range slices.Sorted(maps.Keys(m.Tags)) {
-		if v, ok := has.Tags[k]; !ok || v != m.Tags[k] {
-			drift = append(drift, "tags."+k)
-		}
-	}
-	return drift
+	return append(drift, provider.Differing("tags", m.Tags, has.Tags)...)
 }
 
 // Drifted returns only the fields that have drifted and need an update.
@@ -79,9 +74,7 @@ func (m *Metadata) Drifted(drift []string) Metadata {
 
 // Marked returns the tags of a new object, including the mark.
 func (m *Metadata) Marked(mark string) map[string]string {
-	tags := map[string]string{MarkKey: mark}
-	maps.Copy(tags, m.Tags)
-	return tags
+	return provider.Merged(map[string]string{MarkKey: mark}, m.Tags)
 }
 
 // TagList turns a map into the tags of any service.

@@ -13,6 +13,9 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 )
 
+// reserved is the prefix of the keys that only the operator sets.
+const reserved = provider.Reserved + "/"
+
 // These are the keys of the session tags that the operator adds. They have the operator's own prefix, because EKS Pod
 // Identity adds kubernetes-namespace and others as transitive tags, and STS refuses to set a transitive tag again:
 // https://docs.aws.amazon.com/eks/latest/userguide/pod-id-abac.html

@@ -29,12 +29,7 @@ func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.
 			c.findByPath(ctx, s, yield)
 			return
 		}
-		found, err := c.list(ctx, s)
-		if err != nil {
-			yield(provider.Value{}, err)
-			return
-		}
-		provider.Emit(found.Refs, c.BatchSize(), func(some []provider.Ref) []provider.Result { return c.GetBatch(ctx, some) }, yield)
+		provider.ReadListed(func() (*provider.Listing, error) { return c.list(ctx, s) }, c.BatchSize(), func(some []provider.Ref) []provider.Result { return c.GetBatch(ctx, some) })(yield)
 	}
 }
 
@@ -80,7 +75,7 @@ func (c *Client) findByPath(ctx context.Context, s scope, yield func(provider.Va
 	}
 	var seen provider.Listing
 	stopped := false
-	err := awsconfig.Pages(whatList, func(token *string) (*string, error) {
+	err := awsconfig.Pages(&seen, whatList, func(token *string) (*string, error) {
 		in.NextToken = token
 		out, err := awsconfig.Call(ctx, c.config, c.api.GetParametersByPath, in)
 		if err != nil {
@@ -121,7 +116,7 @@ func (c *Client) list(ctx context.Context, s scope) (*provider.Listing, error) {
 	filters, unfiltered := filters(s)
 	in := &ssm.DescribeParametersInput{ParameterFilters: filters, MaxResults: aws.Int32(describeSize)}
 	found := &provider.Listing{}
-	err := awsconfig.Pages(whatList, func(token *string) (*string, error) {
+	return found, awsconfig.Pages(found, whatList, func(token *string) (*string, error) {
 		in.NextToken = token
 		out, err := awsconfig.Call(ctx, c.config, c.api.DescribeParameters, in)
 		if err != nil {
@@ -147,7 +142,6 @@ func (c *Client) list(ctx context.Context, s scope) (*provider.Listing, error) {
 		}
 		return out.NextToken, nil
 	})
-	return found, err
 }
 
 // hasTags compares the tags that AWS cannot filter by. It costs one call.
@@ -159,12 +153,7 @@ func (c *Client) hasTags(ctx context.Context, name string, tags map[string]strin
 	if err != nil {
 		return false, c.explain(err, "metadata of "+c.about(provider.Ref{Key: name}))
 	}
-	for k, v := range tags {
-		if got, ok := has[k]; !ok || got != v {
-			return false, nil
-		}
-	}
-	return true, nil
+	return provider.Query{Tags: tags}.Selects("", has), nil
 }
 
 // filters returns filters with which AWS omits names that cannot match, and the tags that hasTags must compare.

@@ -196,7 +196,7 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 	w := provider.Written{Version: seen.Version, ID: seen.ID}
 	if !bytes.Equal(data, seen.Data) || newVersion(seen.Drift) {
 		if w, err = c.overwrite(ctx, t.Key, name, m, seen, data); err != nil {
-			return provider.Written{}, awsconfig.Moved(err)
+			return provider.Written{}, err
 		}
 	}
 	tags := m.Drifted(seen.Drift).Tags
@@ -206,7 +206,7 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 	in := &ssm.AddTagsToResourceInput{ResourceType: types.ResourceTypeForTaggingParameter, ResourceId: aws.String(name), Tags: tagList(tags)}
 	// A value that was overwritten must be returned to the caller. The next Observe finds missing tags again.
 	if _, err := do(ctx, c, c.api.AddTagsToResource, in, "AddTagsToResource", t.Key); err != nil && w.Lost == nil {
-		return provider.Written{}, awsconfig.Moved(err)
+		return provider.Written{}, err
 	}
 	return w, nil
 }
@@ -215,11 +215,6 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 // overwrite therefore reads the parameter right before, and detects by the number of the new version whether it
 // has still overwritten another value.
 func (c *Client) overwrite(ctx context.Context, key, name string, m metadata, seen provider.Observed, data []byte) (provider.Written, error) {
-	unlock, err := c.config.LockSecret(ctx, cmp.Or(seen.Token, name))
-	if err != nil {
-		return provider.Written{}, err
-	}
-	defer unlock()
 	p, err := c.readUnchanged(ctx, key, name, seen)
 	if err != nil {
 		return provider.Written{}, err
@@ -262,13 +257,9 @@ func (c *Client) overwrite(ctx context.Context, key, name string, m metadata, se
 func (c *Client) readUnchanged(ctx context.Context, key, name string, seen provider.Observed) (*types.Parameter, error) {
 	p, err := c.read(ctx, key, name)
 	if err == nil && versionOf(p) != seen.Version {
-		err = changed(key)
+		err = provider.ErrChanged
 	}
-	return p, awsconfig.Moved(err)
-}
-
-func changed(key string) error {
-	return provider.NewError(provider.Conflict, "%s: another client changed it meanwhile; retrying", about(provider.Ref{Key: key}))
+	return p, err
 }
 
 // undo deletes a parameter that had been deleted and that overwrite has created again, unless another writer
@@ -281,7 +272,7 @@ func (c *Client) undo(ctx context.Context, key, name string, data []byte) error 
 	if err != nil && !provider.IsNotFound(err) {
 		return provider.NewError(provider.ClassOf(err), "it was deleted meanwhile and created again without the tag that records its owner, and removing it failed; delete it: %s", err)
 	}
-	return changed(key)
+	return provider.ErrChanged
 }
 
 // covered returns the value that version n has replaced, if it is not the one in seen. Versions with the same
@@ -306,24 +297,20 @@ func (c *Client) covered(ctx context.Context, key, name string, n int64, seen pr
 
 // Mark replaces the mark of a parameter.
 func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
-	return awsconfig.Moved(c.ifSeen(ctx, t, seen, func(name string) error {
+	return c.ifSeen(ctx, t, seen, func(name string) error {
 		tags := tagList(map[string]string{awsconfig.MarkKey: mark})
 		in := &ssm.AddTagsToResourceInput{ResourceType: types.ResourceTypeForTaggingParameter, ResourceId: aws.String(name), Tags: tags}
 		_, err := do(ctx, c, c.api.AddTagsToResource, in, "AddTagsToResource", t.Key)
 		return err
-	}))
+	})
 }
 
-// Delete deletes a parameter. It is not an error if there is none.
+// Delete deletes a parameter.
 func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
-	err := c.ifSeen(ctx, t, seen, func(name string) error {
+	return c.ifSeen(ctx, t, seen, func(name string) error {
 		_, err := do(ctx, c, c.api.DeleteParameter, &ssm.DeleteParameterInput{Name: aws.String(name)}, "DeleteParameter", t.Key)
 		return err
 	})
-	if provider.IsNotFound(err) {
-		return nil
-	}
-	return err
 }
 
 // ifSeen calls do if the parameter is unchanged since seen. AWS has no conditional calls, so the parameter is
@@ -333,21 +320,16 @@ func (c *Client) ifSeen(ctx context.Context, t provider.Target, seen provider.Ob
 	if err != nil {
 		return err
 	}
-	unlock, err := c.config.LockSecret(ctx, cmp.Or(seen.Token, name))
-	if err != nil {
-		return err
-	}
-	defer unlock()
 	p, err := c.read(ctx, t.Key, name)
 	if err != nil {
 		return err
 	}
 	tags, err := c.tagsOf(ctx, t.Key, name)
-	switch {
-	case err != nil:
+	if err == nil {
+		err = provider.Observed{Version: versionOf(p), ID: idOf(p, tags), Mark: tags[awsconfig.MarkKey]}.Unchanged(seen)
+	}
+	if err != nil {
 		return err
-	case versionOf(p) != seen.Version, idOf(p, tags) != seen.ID, tags[awsconfig.MarkKey] != seen.Mark:
-		return changed(t.Key)
 	}
 	return do(name)
 }

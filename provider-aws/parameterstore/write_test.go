@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
@@ -84,7 +85,7 @@ func TestWriteRefused(t *testing.T) {
 		"Tier":         {"An unknown tier is rejected.", "/a", "v", `{"tier":"advanced"}`, `metadata.tier: "advanced" is not valid; set Standard, Advanced or Intelligent-Tiering`},
 		"KeyOfString":  {"A KMS key is rejected for a String.", "/a", "v", `{"type":"String","kmsKeyID":"alias/k"}`, `metadata.kmsKeyID: only a SecureString is encrypted; remove kmsKeyID or metadata.type`},
 		"Image":        {"An image is rejected, because AWS checks it after it has answered.", "/a", "v", `{"type":"String","dataType":"aws:ec2:image"}`, `metadata.dataType: AWS validates an image only after its response, so the operator cannot know whether it was written; use text`},
-		"ReservedTags": {"A tag with the prefix of the marks is rejected.", "/a", "v", `{"tags":{"Direct-Secrets.io/id":"x"}}`, `metadata.tags: the key "Direct-Secrets.io/id" is reserved for the operator, which records there which object created the secret; remove it`},
+		"ReservedTags": {"A tag with the prefix of the marks is rejected.", "/a", "v", `{"tags":{"Direct-Secrets.io/id":"x"}}`, `metadata.tags: "Direct-Secrets.io/id" is reserved for the operator; choose another name`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -258,7 +259,7 @@ func TestLostAnswers(t *testing.T) {
 		t.Errorf("A repeated write must not report a lost value.\nUpdate(...): -want, +got:\n%s\n%v", diff, err)
 	}
 	srv.Inject(emulator.Fault{Call: "DeleteParameter", Times: 1, Body: emulator.BodyNone})
-	if err := c.Delete(t.Context(), targetOf(""), observed(t, c, "")); err != nil {
+	if err := fake.Writer(c).Delete(t.Context(), targetOf(""), observed(t, c, "")); err != nil {
 		t.Errorf("a repeated deletion must succeed: %v", err)
 	}
 }
@@ -384,19 +385,19 @@ func TestDelete(t *testing.T) {
 		unavailable        bool
 	}{
 		"Ours":    {"An unchanged parameter is deleted.", func(*emulator.Server, map[string]string) {}, nil, true},
-		"Gone":    {"A parameter that is already deleted is not an error.", func(s *emulator.Server, _ map[string]string) { s.DeleteParameter("/a") }, nil, true},
-		"Value":   {"A parameter that another writer changed is kept.", func(s *emulator.Server, _ map[string]string) { s.PutParameter("/a", "w") }, changed("/a"), false},
-		"Another": {"A new parameter with the same version number is kept.", func(s *emulator.Server, _ map[string]string) { s.DeleteParameter("/a"); s.PutParameter("/a", "v") }, changed("/a"), false},
+		"Gone":    {"A parameter that is already deleted does not exist.", func(s *emulator.Server, _ map[string]string) { s.DeleteParameter("/a") }, provider.NewError(provider.NotFound, `parameter "/a": does not exist in region us-east-1; create it, correct the key, or use find.path for the parameters below it`), true},
+		"Value":   {"A parameter that another writer changed is kept.", func(s *emulator.Server, _ map[string]string) { s.PutParameter("/a", "w") }, provider.ErrChanged, false},
+		"Another": {"A new parameter with the same version number is kept.", func(s *emulator.Server, _ map[string]string) { s.DeleteParameter("/a"); s.PutParameter("/a", "v") }, provider.ErrChanged, false},
 		"Mark": {"A new parameter with the mark of another object is kept.", func(s *emulator.Server, tags map[string]string) {
 			s.DeleteParameter("/a")
 			tags[awsconfig.MarkKey] = theirs
 			s.PutParameter("/a", "v", emulator.ParameterTags(tags))
-		}, changed("/a"), false},
+		}, provider.ErrChanged, false},
 		"Copy": {"A copy with another ID is kept.", func(s *emulator.Server, tags map[string]string) {
 			s.DeleteParameter("/a")
 			tags[awsconfig.IDKey] = "x"
 			s.PutParameter("/a", "v", emulator.ParameterTags(tags))
-		}, changed("/a"), false},
+		}, provider.ErrChanged, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -431,7 +432,7 @@ func TestWriteErrors(t *testing.T) {
 		"Put":      {"The error names the permission to write.", "PutParameter", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `parameter "/a": access denied; allow ssm:PutParameter in a policy`)},
 		"Describe": {"The error names the permission to read the settings.", "DescribeParameters", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `parameter "/a": access denied; allow ssm:DescribeParameters in a policy`)},
 		"Tag":      {"The error names the permission for tags.", "AddTagsToResource", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `parameter "/a": access denied; allow ssm:AddTagsToResource in a policy`)},
-		"TagGone":  {"A parameter that was deleted before the tag call is a Conflict.", "AddTagsToResource", emulator.Fault{Code: "InvalidResourceId"}, provider.NewError(provider.Conflict, `parameter "/a": does not exist in region us-east-1; create it, correct the key, or use find.path for the parameters below it`)},
+		"TagGone":  {"A parameter that was deleted before the tag call does not exist.", "AddTagsToResource", emulator.Fault{Code: "InvalidResourceId"}, provider.NewError(provider.NotFound, `parameter "/a": does not exist in region us-east-1; create it, correct the key, or use find.path for the parameters below it`)},
 		"Limit":    {"An exhausted quota has its own message.", "PutParameter", emulator.Fault{Code: "ParameterLimitExceeded", Message: canary}, with("ParameterLimitExceeded")},
 		"Versions": {"A label on the oldest version has its own message.", "PutParameter", emulator.Fault{Code: "ParameterMaxVersionLimitExceeded", Message: canary}, with("ParameterMaxVersionLimitExceeded")},
 		"Updates":  {"Concurrent updates have their own message.", "PutParameter", emulator.Fault{Code: "TooManyUpdates"}, with("TooManyUpdates")},

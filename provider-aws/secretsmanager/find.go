@@ -20,21 +20,14 @@ const maxFilters = 10
 // Find lists the matching secrets, and then reads them in batches. It ignores secrets that are scheduled for
 // deletion.
 func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.Value, error] {
-	return func(yield func(provider.Value, error) bool) {
-		found, err := c.list(ctx, q)
-		if err != nil {
-			yield(provider.Value{}, err)
-			return
-		}
-		provider.Emit(found.Refs, c.BatchSize(), func(some []provider.Ref) []provider.Result { return c.GetBatch(ctx, some) }, yield)
-	}
+	return provider.ReadListed(func() (*provider.Listing, error) { return c.list(ctx, q) }, c.BatchSize(), func(some []provider.Ref) []provider.Result { return c.GetBatch(ctx, some) })
 }
 
 func (c *Client) list(ctx context.Context, q provider.Query) (*provider.Listing, error) {
 	const what = "listing secrets"
 	in := &secretsmanager.ListSecretsInput{Filters: filters(c.config.Prefix+q.Path, q.Tags), MaxResults: aws.Int32(100)}
 	found := &provider.Listing{}
-	err := awsconfig.Pages(what, func(token *string) (*string, error) {
+	return found, awsconfig.Pages(found, what, func(token *string) (*string, error) {
 		in.NextToken = token
 		out, err := awsconfig.Call(ctx, c.config, c.api.ListSecrets, in)
 		if err != nil {
@@ -52,23 +45,13 @@ func (c *Client) list(ctx context.Context, q provider.Query) (*provider.Listing,
 		}
 		return out.NextToken, nil
 	})
-	return found, err
 }
 
 // selected returns the key of a secret, and whether the query selects it. The filters of AWS only shorten the
 // answers: they match prefixes, and do not relate a tag's value to its key.
 func (c *Client) selected(s types.SecretListEntry, q provider.Query) (key string, ok bool) {
 	key, ok = strings.CutPrefix(aws.ToString(s.Name), c.config.Prefix)
-	if !ok || s.DeletedDate != nil || key == "" || !strings.HasPrefix(key, q.Path) || q.Name != nil && !q.Name.MatchString(key) {
-		return "", false
-	}
-	tags := tagMap(s.Tags)
-	for k, v := range q.Tags {
-		if got, ok := tags[k]; !ok || got != v {
-			return "", false
-		}
-	}
-	return key, true
+	return key, ok && s.DeletedDate == nil && key != "" && q.Selects(key, tagMap(s.Tags))
 }
 
 // maxFilter is the maximum length of a filter value.

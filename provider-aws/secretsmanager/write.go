@@ -53,23 +53,24 @@ func (c *Client) describe(ctx context.Context, key string) (*secretsmanager.Desc
 	return d, err
 }
 
-// describeUnchanged describes a secret, and returns a Conflict if it has changed since seen.
-func (c *Client) describeUnchanged(ctx context.Context, key string, seen provider.Observed) (*secretsmanager.DescribeSecretOutput, error) {
+// existing describes a secret that is not scheduled for deletion.
+func (c *Client) existing(ctx context.Context, key string) (*secretsmanager.DescribeSecretOutput, error) {
 	d, err := c.describe(ctx, key)
-	if err == nil && (d.DeletedDate != nil || !unchanged(d, seen)) {
-		err = changed(key)
+	if err == nil && d.DeletedDate != nil {
+		err = c.config.ExplainCode(scheduledForDeletion, "", c.about(provider.Ref{Key: key}), codes)
 	}
-	return d, awsconfig.Moved(err)
+	return d, err
 }
 
-// unchanged reports whether a secret is still the one in seen. AWS appends random characters to the ARN of each
-// new secret, so the ARN is the ID.
-func unchanged(d *secretsmanager.DescribeSecretOutput, seen provider.Observed) bool {
-	return VersionName(currentOf(d)) == seen.Version && (seen.ID == "" || seen.ID == *d.ARN)
-}
-
-func changed(key string) error {
-	return provider.NewError(provider.Conflict, "%s: another client changed it meanwhile; retrying", about(provider.Ref{Key: key}))
+// unchanged describes a secret that must be the one that was seen. AWS has no condition for most calls, so this comes right before them.
+// AWS appends random characters to the ARN of each new secret, so the ARN is the ID.
+func (c *Client) unchanged(ctx context.Context, key string, seen provider.Observed) (*secretsmanager.DescribeSecretOutput, error) {
+	d, err := c.existing(ctx, key)
+	if err == nil {
+		seen.ID = cmp.Or(seen.ID, *d.ARN)
+		err = provider.Observed{Version: VersionName(currentOf(d)), ID: *d.ARN, Mark: tagMap(d.Tags)[awsconfig.MarkKey]}.Unchanged(seen)
+	}
+	return d, err
 }
 
 // currentOf returns the id of the current version, or "" for a secret without a value.
@@ -89,13 +90,9 @@ func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Obser
 	if err != nil {
 		return provider.Observed{}, err
 	}
-	d, err := c.describe(ctx, t.Key)
+	d, err := c.existing(ctx, t.Key)
 	if err != nil {
 		return provider.Observed{}, err
-	}
-	ref := provider.Ref{Key: t.Key}
-	if d.DeletedDate != nil {
-		return provider.Observed{}, c.config.ExplainCode(scheduledForDeletion, "", c.about(ref), codes)
 	}
 	drift, err := c.drift(ctx, t.Key, m, d)
 	if err != nil {
@@ -109,7 +106,7 @@ func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Obser
 	case err != nil:
 		return provider.Observed{}, err
 	}
-	v, err := value(ref, out.SecretString, out.SecretBinary, out.VersionId)
+	v, err := value(provider.Ref{Key: t.Key}, out.SecretString, out.SecretBinary, out.VersionId)
 	if err != nil {
 		return provider.Observed{}, err
 	}
@@ -192,19 +189,19 @@ func (c *Client) restore(ctx context.Context, t provider.Target, data []byte, ma
 	case err != nil:
 		return provider.Written{}, err
 	case d.DeletedDate == nil:
-		return provider.Written{}, changed(t.Key)
+		return provider.Written{}, provider.ErrChanged
 	case mark == "" || tagMap(d.Tags)[awsconfig.MarkKey] != mark:
 		return provider.Written{}, provider.NewError(provider.Invalid, "%s: is scheduled for deletion and was not created by this object; restore it, delete it permanently, or push to another key", what)
 	}
 	if _, err := do(ctx, c, c.api.RestoreSecret, &secretsmanager.RestoreSecretInput{SecretId: d.ARN}, "RestoreSecret", t.Key); err != nil {
-		return provider.Written{}, awsconfig.Moved(err)
+		return provider.Written{}, err
 	}
 	seen, err := c.Observe(ctx, t)
 	switch {
 	case err != nil:
-		return provider.Written{}, awsconfig.Moved(err)
+		return provider.Written{}, err
 	case seen.Mark != mark:
-		return provider.Written{}, changed(t.Key)
+		return provider.Written{}, provider.ErrChanged
 	}
 	return c.Update(ctx, t, seen, data)
 }
@@ -223,26 +220,22 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 			return provider.Written{}, err
 		}
 	}
-	if drifted.ResourcePolicy != nil { // AWS has no condition for this call, so another owner's policy must not be replaced.
-		d, err := c.describeUnchanged(ctx, t.Key, seen)
-		if err == nil && tagMap(d.Tags)[awsconfig.MarkKey] != seen.Mark {
-			err = changed(t.Key)
-		}
-		if err != nil {
+	if drifted.ResourcePolicy != nil { // Another owner's policy must not be replaced.
+		if _, err := c.unchanged(ctx, t.Key, seen); err != nil {
 			return provider.Written{}, err
 		}
 	}
 	if err := c.putPolicy(ctx, t.Key, aws.String(cmp.Or(seen.ID, c.config.ID(t.Key))), drifted.ResourcePolicy); err != nil {
-		return provider.Written{}, awsconfig.Moved(err)
+		return provider.Written{}, err
 	}
 	w := provider.Written{Version: seen.Version, ID: seen.ID}
 	if writes {
 		if w, err = c.put(ctx, t.Key, seen, data); err != nil {
-			return provider.Written{}, awsconfig.Moved(err)
+			return provider.Written{}, err
 		}
 	}
 	if err := c.updateSettings(ctx, t, seen, drifted); err != nil {
-		return provider.Written{}, awsconfig.Moved(err)
+		return provider.Written{}, err
 	}
 	return w, nil
 }
@@ -250,12 +243,7 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 // put writes a value in two steps. It stores a new version next to the current one, and then makes it current.
 // AWS does the second step only if the current version is still the one in seen.
 func (c *Client) put(ctx context.Context, key string, seen provider.Observed, data []byte) (provider.Written, error) {
-	unlock, err := c.config.LockSecret(ctx, cmp.Or(seen.ID, c.config.ID(key)))
-	if err != nil {
-		return provider.Written{}, err
-	}
-	defer unlock()
-	d, err := c.describeUnchanged(ctx, key, seen)
+	d, err := c.unchanged(ctx, key, seen)
 	if err != nil {
 		return provider.Written{}, err
 	}
@@ -300,7 +288,7 @@ func (c *Client) promote(ctx context.Context, key string, was *secretsmanager.De
 	case currentOf(d) == from:
 		return err
 	}
-	return changed(key)
+	return provider.ErrChanged
 }
 
 // updateSettings updates the settings that have drifted. It creates no version.
@@ -321,48 +309,28 @@ func (c *Client) updateSettings(ctx context.Context, t provider.Target, seen pro
 	return c.replicate(ctx, t.Key, id, m.ReplicaRegions)
 }
 
-// Mark replaces the mark of a secret. AWS has no conditional call for this, so the secret is described right
-// before.
+// Mark replaces the mark of a secret.
 func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
 	if err := c.config.CheckKey(t.Key); err != nil {
 		return err
 	}
-	unlock, err := c.config.LockSecret(ctx, cmp.Or(seen.ID, c.config.ID(t.Key)))
+	d, err := c.unchanged(ctx, t.Key, seen)
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	d, err := c.describeUnchanged(ctx, t.Key, seen)
-	switch {
-	case err != nil:
-		return err
-	case tagMap(d.Tags)[awsconfig.MarkKey] != seen.Mark:
-		return changed(t.Key)
-	}
 	in := &secretsmanager.TagResourceInput{SecretId: d.ARN, Tags: tagList(map[string]string{awsconfig.MarkKey: mark})}
 	_, err = do(ctx, c, c.api.TagResource, in, "TagResource", t.Key)
-	return awsconfig.Moved(err)
+	return err
 }
 
-// Delete deletes a secret with the recovery window of the store. AWS has no conditional call for this, so the
-// secret is described right before.
+// Delete deletes a secret with the recovery window of the store.
 func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
 	if err := c.config.CheckKey(t.Key); err != nil {
 		return err
 	}
-	unlock, err := c.config.LockSecret(ctx, cmp.Or(seen.ID, c.config.ID(t.Key)))
+	d, err := c.unchanged(ctx, t.Key, seen)
 	if err != nil {
 		return err
-	}
-	defer unlock()
-	d, err := c.describe(ctx, t.Key)
-	switch {
-	case provider.IsNotFound(err), err == nil && d.DeletedDate != nil:
-		return nil
-	case err != nil:
-		return err
-	case !unchanged(d, seen), tagMap(d.Tags)[awsconfig.MarkKey] != seen.Mark:
-		return changed(t.Key)
 	}
 	replicas, err := c.ownReplicas(t.Key, d)
 	if err != nil {
@@ -391,9 +359,5 @@ func (c *Client) deleteWith(ctx context.Context, key string, in *secretsmanager.
 	if failure == nil {
 		return nil
 	}
-	err := c.explain(failure, c.about(provider.Ref{Key: key}))
-	if provider.IsNotFound(err) {
-		return nil
-	}
-	return awsconfig.ToAllow(err, "secretsmanager:DeleteSecret")
+	return awsconfig.ToAllow(c.explain(failure, c.about(provider.Ref{Key: key})), "secretsmanager:DeleteSecret")
 }

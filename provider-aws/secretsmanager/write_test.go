@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
@@ -84,9 +85,9 @@ func TestWriteRefused(t *testing.T) {
 		"Unknown":   {"An unknown field is rejected.", "a", []byte("v"), `{"kmsKeyId":"x"}`, `metadata: unknown field "kmsKeyId"; allowed are description, kmsKeyID, tags, replicaRegions and resourcePolicy`},
 		"Twice":     {"A duplicate field is rejected.", "a", []byte("v"), `{"description":"x","description":"y"}`, `metadata: duplicate field "description"; allowed are description, kmsKeyID, tags, replicaRegions and resourcePolicy`},
 		"Type":      {"A value of another type is rejected.", "a", []byte("v"), `{"description":1}`, `metadata.description: is a number, and must be a text; allowed are description, kmsKeyID, tags, replicaRegions and resourcePolicy`},
-		"TagAWS":    {"A tag with AWS's prefix is rejected.", "a", []byte("v"), `{"tags":{"AWS:x":"y"}}`, `metadata.tags: the key "AWS:x" is reserved by AWS; use another one`},
-		"TagMark":   {"A tag with the prefix of the marks is rejected.", "a", []byte("v"), `{"tags":{"direct-secrets.io/created-by":"me"}}`, `metadata.tags: the key "direct-secrets.io/created-by" is reserved for the operator, which records there which object created the secret; remove it`},
-		"TagEmpty":  {"A tag without a key is rejected.", "a", []byte("v"), `{"tags":{"":"y"}}`, `metadata.tags: a key is empty; name the tag`},
+		"TagAWS":    {"A tag with AWS's prefix is rejected.", "a", []byte("v"), `{"tags":{"AWS:x":"y"}}`, `metadata.tags: "AWS:x" is reserved by AWS; use another name`},
+		"TagMark":   {"A tag with the prefix of the marks is rejected.", "a", []byte("v"), `{"tags":{"direct-secrets.io/created-by":"me"}}`, `metadata.tags: "direct-secrets.io/created-by" is reserved for the operator; choose another name`},
+		"TagEmpty":  {"A tag without a key is rejected.", "a", []byte("v"), `{"tags":{"":"y"}}`, `metadata.tags: "" is not the name of a tag; name the tag`},
 		"TagsMany":  {"Too many tags are rejected.", "a", []byte("v"), many + `}}`, `metadata.tags: has 49 tags, at most 48 are allowed; remove some`},
 		"NotObject": {"Metadata that are not an object are rejected.", "a", []byte("v"), `[]`, `metadata: is a list, which is not allowed here; allowed are description, kmsKeyID, tags, replicaRegions and resourcePolicy`},
 	}
@@ -204,7 +205,7 @@ func TestUpdateLabels(t *testing.T) {
 			}
 			seen := observed(t, c)
 			between(c, func() { tc.between(srv) })
-			_, err := c.Update(t.Context(), target, seen, []byte("b"))
+			_, err := fake.Writer(c).Update(t.Context(), target, seen, []byte("b"))
 			if err != nil && provider.ClassOf(err) != tc.class || err == nil && tc.class != "" {
 				t.Errorf("%s\nUpdate(...): class %q, want %q: %v", tc.reason, provider.ClassOf(err), tc.class, err)
 			}
@@ -257,7 +258,7 @@ func TestLostAnswers(t *testing.T) {
 			if diff := cmp.Diff(map[string]string{"b": "AWSCURRENT", "a": "AWSPREVIOUS"}, labels(t, c)); diff != "" {
 				t.Errorf("A repeated call must create one version.\nlabels: -want, +got:\n%s", diff)
 			}
-			if err := c.Delete(t.Context(), target, observed(t, c)); err != nil {
+			if err := fake.Writer(c).Delete(t.Context(), target, observed(t, c)); err != nil {
 				t.Errorf("Delete(...): %v", err)
 			}
 		})
@@ -375,9 +376,9 @@ func TestDelete(t *testing.T) {
 		"Default": {"By default, AWS keeps the secret for thirty days.", nil, nil, nil, 30},
 		"Window":  {"The store can set the recovery window.", &seven, nil, nil, 7},
 		"Force":   {"The store can delete without a recovery window.", &force, nil, nil, 0},
-		"Gone":    {"A secret that is already deleted is not an error.", nil, func(_ *testing.T, _ *Client, s *emulator.Server) { s.Delete("a") }, nil, 0},
-		"Mark":    {"A secret with a new mark is kept.", nil, marksTheirs, changed("a"), -1},
-		"Another": {"A new secret of the same name is kept.", nil, another, changed("a"), -1},
+		"Gone":    {"A secret that is already deleted does not exist.", nil, func(_ *testing.T, _ *Client, s *emulator.Server) { s.Delete("a") }, provider.NewError(provider.NotFound, `secret "a": does not exist in region us-east-1`), 0},
+		"Mark":    {"A secret with a new mark is kept.", nil, marksTheirs, provider.ErrChanged, -1},
+		"Another": {"A new secret of the same name is kept.", nil, another, provider.ErrChanged, -1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -71,9 +71,7 @@ type vault struct {
 	api    *azsecrets.Client
 	keys   *azkeys.Client
 	config *azureconfig.Config
-	// locks let one write at a time change a secret.
-	locks provider.Locks[string]
-	sleep func(ctx context.Context, d time.Duration) bool
+	sleep  func(ctx context.Context, d time.Duration) bool
 
 	unfinished *recoveries
 }

@@ -3,7 +3,6 @@ package keyvault
 import (
 	"context"
 	"iter"
-	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azsecrets"
@@ -21,15 +20,10 @@ const (
 // they were listed. Any other error fails the query, also that of a disabled or expired secret, because an incomplete list would delete
 // keys.
 func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.Value, error] {
-	return func(yield func(provider.Value, error) bool) {
-		found, err := c.list(ctx, q)
-		if err != nil {
-			yield(provider.Value{}, err)
-			return
-		}
-		read := func(ref provider.Ref) (provider.Value, error) { return c.Get(ctx, ref) }
-		provider.Emit(found.Refs, parallel, func(some []provider.Ref) []provider.Result { return provider.ReadEach(some, parallel, read) }, yield)
-	}
+	read := func(ref provider.Ref) (provider.Value, error) { return c.Get(ctx, ref) }
+	return provider.ReadListed(func() (*provider.Listing, error) { return c.list(ctx, q) }, parallel, func(some []provider.Ref) []provider.Result {
+		return provider.ReadEach(some, parallel, read)
+	})
 }
 
 // list returns each matching secret once.
@@ -44,7 +38,7 @@ func (c *Client) list(ctx context.Context, q provider.Query) (*provider.Listing,
 			if !ok {
 				return nil, provider.NewError(provider.Unavailable, "listing secrets: the response of Key Vault has a secret without a valid name")
 			}
-			if deref(s.Managed) || !selects(q, name, s.Tags) {
+			if deref(s.Managed) || !q.Selects(name, tagsOf(s.Tags)) {
 				continue
 			}
 			if _, err := found.Add(name); err != nil {
@@ -92,19 +86,6 @@ func pagesOf[T any](
 			}
 		}
 	}
-}
-
-// selects reports whether a query selects a secret.
-func selects(q provider.Query, name string, tags map[string]*string) bool {
-	if !strings.HasPrefix(name, q.Path) || q.Name != nil && !q.Name.MatchString(name) {
-		return false
-	}
-	for k, v := range q.Tags {
-		if got := tags[k]; got == nil || *got != v {
-			return false
-		}
-	}
-	return true
 }
 
 // Check reads the first page of the list. It also passes if only the permission for that call is missing, because then the login works.

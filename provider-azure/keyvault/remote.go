@@ -37,18 +37,6 @@ func (r remote) explain(ctx context.Context, err error) error {
 	return azureconfig.Explain(ctx, err, r.String(), azureconfig.WriteSecret)
 }
 
-func (r remote) changed() error {
-	return provider.NewError(provider.Conflict, "%s: another client changed it meanwhile; retrying", r)
-}
-
-// deletedIsConflict turns the NotFound of a secret that existed into a Conflict.
-func (r remote) deletedIsConflict(err error) error {
-	if provider.IsNotFound(err) {
-		return provider.NewError(provider.Conflict, "%s: another client deleted it meanwhile; retrying", r)
-	}
-	return err
-}
-
 // unrestored adds to an error that a version covers that of another client, and unchecked that it possibly does.
 func (r remote) unrestored(version string, err error) error {
 	return after(version, "the one that another client wrote at the same time cannot be restored", err)
@@ -121,11 +109,11 @@ func (c *vault) version(ctx context.Context, r remote, version string) (stored, 
 	return stored{out.Secret, is}, nil
 }
 
-// unchanged returns the current version, or Conflict if the value or the mark is not what was seen.
+// unchanged returns the current version, which must be the one that was seen.
 func (c *vault) unchanged(ctx context.Context, r remote, seen provider.Observed) (stored, error) {
 	s, err := c.current(ctx, r)
-	if err == nil && (s.version != seen.Version || s.id() != seen.ID || s.tag(markTag) != seen.Mark) {
-		err = r.changed()
+	if err == nil {
+		err = provider.Observed{Version: s.version, ID: s.id(), Mark: s.tag(markTag)}.Unchanged(seen)
 	}
 	return s, err
 }
@@ -185,7 +173,7 @@ func (c *vault) others(ctx context.Context, r remote, before map[string]bool, ow
 		s, err = c.current(ctx, r)
 	}
 	if err != nil {
-		return o, r.unchecked(own, r.deletedIsConflict(err))
+		return o, r.unchecked(own, err)
 	}
 	o.current = s.version
 	return o, nil
@@ -201,18 +189,4 @@ func (o others) latest(own string) (id string) {
 		}
 	}
 	return id
-}
-
-// inSlot calls write when no other write to the secret is in progress.
-func (c *vault) inSlot(ctx context.Context, r remote, write func() (provider.Written, error)) (provider.Written, error) {
-	unlock, err := c.locks.Lock(ctx, r.name)
-	if err != nil {
-		return provider.Written{}, r.explain(ctx, err)
-	}
-	defer unlock()
-	w, err := write()
-	if err != nil {
-		return provider.Written{}, err
-	}
-	return w, nil
 }

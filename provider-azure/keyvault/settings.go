@@ -1,9 +1,8 @@
 package keyvault
 
 import (
+	"fmt"
 	"maps"
-	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -14,11 +13,9 @@ import (
 )
 
 const (
-	// reserved is the prefix of the operator's own tags.
-	reserved = "direct-secrets.io"
 	// markTag holds the mark of a provider.Writer, and idTag what distinguishes the secret from a later one of the same name.
-	markTag = reserved + "_created-by"
-	idTag   = reserved + "_id"
+	markTag = provider.Reserved + "_created-by"
+	idTag   = provider.Reserved + "_id"
 )
 
 // The limits follow https://learn.microsoft.com/azure/key-vault/general/about-keys-secrets-certificates and .../secrets/about-secrets.
@@ -60,13 +57,14 @@ func settingsOf(metadata []byte) (s settings, err error) {
 	if err := provider.DecodeMetadata(metadata, &s, "tags (a map of strings), contentType, activationDate and expirationDate"); err != nil {
 		return s, err
 	}
-	for _, k := range slices.Sorted(maps.Keys(s.Tags)) {
-		switch {
-		case strings.HasPrefix(k, reserved):
-			return s, refused("metadata.tags: %s is reserved; choose another name", shown(k))
-		case k == "" || utf8.RuneCountInString(k) > maxTag || utf8.RuneCountInString(s.Tags[k]) > maxTag:
-			return s, refused("metadata.tags: %s must have a name, and at most %d characters in its name and its value", shown(k), maxTag)
+	err = provider.CheckSettings("tags", s.Tags, func(name, value string) (wrong string) {
+		if name == "" || utf8.RuneCountInString(name) > maxTag || utf8.RuneCountInString(value) > maxTag {
+			return fmt.Sprintf("must have a name, and at most %d characters in its name and its value", maxTag)
 		}
+		return ""
+	})
+	if err != nil {
+		return s, err
 	}
 	if s.ContentType != nil && utf8.RuneCountInString(*s.ContentType) > maxContentType {
 		return s, refused("metadata.contentType: must have at most %d characters", maxContentType)
@@ -97,11 +95,7 @@ func date(field, text string) (*time.Time, error) {
 
 // drift returns the names of the settings that differ from those of a secret.
 func (s settings) drift(of stored) (names []string) {
-	for _, k := range slices.Sorted(maps.Keys(s.Tags)) {
-		if v := of.Tags[k]; v == nil || *v != s.Tags[k] {
-			names = append(names, "tags."+k)
-		}
-	}
+	names = provider.Differing("tags", s.Tags, tagsOf(of.Tags))
 	if s.ContentType != nil && *s.ContentType != deref(of.ContentType) {
 		names = append(names, "contentType")
 	}

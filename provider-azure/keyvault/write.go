@@ -43,29 +43,27 @@ func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mar
 	if err != nil {
 		return provider.Written{}, err
 	}
-	return c.inSlot(ctx, r, func() (provider.Written, error) {
-		switch _, err := c.existing(ctx, r); {
-		case err == nil:
-			return provider.Written{}, provider.NewError(provider.Conflict, "%s: another client created it meanwhile; retrying", r)
-		case !provider.IsNotFound(err):
-			return provider.Written{}, err
-		}
-		p, err := r.onto(stored{})
-		if err != nil {
-			return provider.Written{}, err
-		}
-		p.Value = to.Ptr(string(data))
-		p.Tags[markTag], p.Tags[idTag] = &mark, to.Ptr(rand.Text())
-		version, before, err := c.setNew(ctx, r, p)
-		if err != nil {
-			return provider.Written{}, err
-		}
-		others, err := c.others(ctx, r, before, version)
-		if err == nil && len(others.versions) > 0 {
-			err = c.giveBack(ctx, r, others, version)
-		}
-		return provider.Written{Version: version, ID: *p.Tags[idTag]}, err
-	})
+	switch _, err := c.existing(ctx, r); {
+	case err == nil:
+		return provider.Written{}, provider.NewError(provider.Conflict, "%s: another client created it meanwhile; retrying", r)
+	case !provider.IsNotFound(err):
+		return provider.Written{}, err
+	}
+	p, err := r.onto(stored{})
+	if err != nil {
+		return provider.Written{}, err
+	}
+	p.Value = to.Ptr(string(data))
+	p.Tags[markTag], p.Tags[idTag] = &mark, to.Ptr(rand.Text())
+	version, before, err := c.setNew(ctx, r, p)
+	if err != nil {
+		return provider.Written{}, err
+	}
+	others, err := c.others(ctx, r, before, version)
+	if err == nil && len(others.versions) > 0 {
+		err = c.giveBack(ctx, r, others, version)
+	}
+	return provider.Written{Version: version, ID: *p.Tags[idTag]}, err
 }
 
 // giveBack restores the value of another client if the own version covers it. It always returns an error.
@@ -91,12 +89,12 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 		return provider.Written{}, err
 	}
 	if data == nil || seen.Version != "" && bytes.Equal(data, seen.Data) {
-		return c.inSlot(ctx, r, func() (provider.Written, error) { return c.align(ctx, r, seen) })
+		return c.align(ctx, r, seen)
 	}
 	if err := checkValue(data); err != nil {
 		return provider.Written{}, err
 	}
-	return c.inSlot(ctx, r, func() (provider.Written, error) { return c.replace(ctx, r, seen, data) })
+	return c.replace(ctx, r, seen, data)
 }
 
 // align changes the settings of the current version. If Key Vault keeps a content type that must be empty, it adds a version with the
@@ -108,7 +106,7 @@ func (c *vault) align(ctx context.Context, r remote, seen provider.Observed) (pr
 	}
 	s, err := c.unchanged(ctx, r, seen)
 	if err != nil {
-		return same, r.deletedIsConflict(err)
+		return same, err
 	}
 	p, err := r.onto(s)
 	if err != nil {
@@ -126,11 +124,11 @@ func (c *vault) align(ctx context.Context, r remote, seen provider.Observed) (pr
 func (c *vault) replace(ctx context.Context, r remote, seen provider.Observed, data []byte) (provider.Written, error) {
 	before, err := c.versions(ctx, r)
 	if err != nil {
-		return provider.Written{}, r.deletedIsConflict(err)
+		return provider.Written{}, err
 	}
 	s, err := c.unchanged(ctx, r, seen)
 	if err != nil {
-		return provider.Written{}, r.deletedIsConflict(err)
+		return provider.Written{}, err
 	}
 	p, err := r.onto(s)
 	if err != nil {
@@ -139,7 +137,7 @@ func (c *vault) replace(ctx context.Context, r remote, seen provider.Observed, d
 	p.Value = to.Ptr(string(data))
 	version, err := c.set(ctx, r, p)
 	if err != nil {
-		return provider.Written{}, r.deletedIsConflict(r.explain(ctx, err))
+		return provider.Written{}, r.explain(ctx, err)
 	}
 	w := provider.Written{Version: version, ID: idOf(p.Tags, version)}
 	o, err := c.others(ctx, r, before, version)
@@ -164,18 +162,14 @@ func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Obse
 	if err != nil {
 		return err
 	}
-	_, err = c.inSlot(ctx, r, func() (none provider.Written, err error) {
-		s, err := c.unchanged(ctx, r, seen)
-		if err != nil {
-			return none, r.deletedIsConflict(err)
-		}
-		p, err := remote{Target: r.Target, name: r.name, settings: settings{Tags: map[string]string{markTag: mark}}}.onto(s)
-		if err != nil {
-			return none, err
-		}
+	s, err := c.unchanged(ctx, r, seen)
+	if err != nil {
+		return err
+	}
+	p, err := remote{Target: r.Target, name: r.name, settings: settings{Tags: map[string]string{markTag: mark}}}.onto(s)
+	if err == nil {
 		_, err = c.patch(ctx, r, seen.Version, azsecrets.UpdateSecretPropertiesParameters{Tags: p.Tags})
-		return none, err
-	})
+	}
 	return err
 }
 
@@ -185,7 +179,7 @@ func (c *vault) patch(ctx context.Context, r remote, version string, p azsecrets
 	if err = c.config.Ready(ctx); err == nil {
 		out, err = c.api.UpdateSecretProperties(ctx, r.name, version, p, nil)
 	}
-	return deref(out.ContentType), r.deletedIsConflict(r.explain(ctx, err))
+	return deref(out.ContentType), r.explain(ctx, err)
 }
 
 // Delete deletes a secret with all its versions. Key Vault keeps it as soft-deleted. If that deletes a version of another client, Delete
@@ -195,22 +189,17 @@ func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Ob
 	if err != nil {
 		return err
 	}
-	_, err = c.inSlot(ctx, r, func() (none provider.Written, err error) { return none, c.remove(ctx, r, seen) })
-	return err
-}
-
-func (c *vault) remove(ctx context.Context, r remote, seen provider.Observed) error {
 	if c.unfinished.of(r.name).restores {
 		if err := c.restore(ctx, r); err != nil {
 			return err
 		}
 	}
 	if _, err := c.unchanged(ctx, r, seen); err != nil {
-		return ignoreNotFound(err)
+		return err
 	}
 	out, err := c.api.DeleteSecret(ctx, r.name, nil)
 	if err != nil {
-		return ignoreNotFound(r.explain(ctx, err))
+		return r.explain(ctx, err)
 	}
 	if _, version, _ := parseID(out.ID); version == "" || version == seen.Version {
 		return nil
@@ -219,15 +208,7 @@ func (c *vault) remove(ctx context.Context, r remote, seen provider.Observed) er
 	if err := c.restore(ctx, r); err != nil {
 		return r.unfinishedRestore(err)
 	}
-	return r.changed()
-}
-
-// ignoreNotFound returns nil for a secret that does not exist before its deletion.
-func ignoreNotFound(err error) error {
-	if provider.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return provider.ErrChanged
 }
 
 // set adds a version. It is never repeated, because each repetition adds another one. The error is not explained.

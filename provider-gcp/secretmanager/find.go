@@ -26,46 +26,33 @@ const (
 // without a version, those whose latest version is destroyed, and those deleted after they were listed. Any
 // other error fails the query, also that of a disabled version, because an incomplete list would delete keys.
 func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.Value, error] {
-	return func(yield func(provider.Value, error) bool) {
-		found, err := c.list(ctx, q)
-		if err != nil {
-			yield(provider.Value{}, err)
-			return
-		}
-		read := func(ref provider.Ref) (provider.Value, error) { return c.Get(ctx, ref) }
-		provider.Emit(found.Refs, parallel, func(some []provider.Ref) []provider.Result { return provider.ReadEach(some, parallel, read) }, yield)
-	}
+	read := func(ref provider.Ref) (provider.Value, error) { return c.Get(ctx, ref) }
+	return provider.ReadListed(func() (*provider.Listing, error) { return c.list(ctx, q) }, parallel, func(some []provider.Ref) []provider.Result {
+		return provider.ReadEach(some, parallel, read)
+	})
 }
 
 // list returns each matching secret once. Pages can repeat a secret if secrets change while they are fetched.
 func (c *Client) list(ctx context.Context, q provider.Query) (*provider.Listing, error) {
 	in := &pb.ListSecretsRequest{Parent: c.parent, PageSize: pageSize, Filter: filter(q)}
-	found, pages := &provider.Listing{}, map[string]bool{}
-	for {
+	found := &provider.Listing{}
+	return found, found.Pages("listing secrets", func(token string) (string, error) {
+		in.PageToken = token
 		out, err := gcpconfig.Call(ctx, c.config, c.api.ListSecrets, in, params("parent", c.parent))
 		if err != nil {
-			return nil, c.explainList(err, "listing secrets")
+			return "", c.explainList(err, "listing secrets")
 		}
 		for _, s := range out.GetSecrets() {
 			id, err := c.listed(s)
+			if err == nil && q.Selects(id, s.GetLabels()) {
+				_, err = found.Add(id)
+			}
 			if err != nil {
-				return nil, err
-			}
-			if !selects(q, id, s.GetLabels()) {
-				continue
-			}
-			if _, err := found.Add(id); err != nil {
-				return nil, err
+				return "", err
 			}
 		}
-		if in.PageToken = out.GetNextPageToken(); in.PageToken == "" {
-			return found, nil
-		}
-		if pages[in.PageToken] {
-			return nil, provider.NewError(provider.Unavailable, "listing secrets: Google repeats the same page of the list")
-		}
-		pages[in.PageToken] = true
-	}
+		return out.GetNextPageToken(), nil
+	})
 }
 
 // explainList explains the error of a list. A NotFound means that the project or the location does not exist,
@@ -84,20 +71,6 @@ func (c *Client) listed(s *pb.Secret) (string, error) {
 	return id, nil
 }
 
-// selects reports whether a query selects a secret. It checks everything again: the filters of Google only
-// shorten the answers.
-func selects(q provider.Query, id string, labels map[string]string) bool {
-	if !strings.HasPrefix(id, q.Path) || q.Name != nil && !q.Name.MatchString(id) {
-		return false
-	}
-	for k, v := range q.Tags {
-		if got, ok := labels[k]; !ok || got != v {
-			return false
-		}
-	}
-	return true
-}
-
 var (
 	plainKey  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
 	plainText = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_-]{0,254}$`)
@@ -105,7 +78,7 @@ var (
 )
 
 // filter returns a filter with which Google omits secrets that cannot match, by
-// https://cloud.google.com/secret-manager/docs/filtering. Terms that would need quotes are left to selects.
+// https://cloud.google.com/secret-manager/docs/filtering. Terms that would need quotes are left to Query.Selects.
 func filter(q provider.Query) string {
 	var terms []string
 	add := func(field, value string) {

@@ -55,19 +55,6 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestSelects has secrets that Google's filter alone would select, and one whose label could not be in it.
-func TestSelects(t *testing.T) {
-	q := provider.Query{Path: "shop-", Tags: map[string]string{"team": "é_1"}}
-	for _, s := range []struct {
-		id, team string
-		want     bool
-	}{{"shop-db", "é_1", true}, {"SHOP-upper", "é_1", false}, {"workshop-db", "é_1", false}, {"shop-db", "é_2", false}} {
-		if got := selects(q, s.id, map[string]string{"team": s.team}); got != s.want {
-			t.Errorf("%s of team %s: got %t, want %t", s.id, s.team, got, s.want)
-		}
-	}
-}
-
 func TestFindNarrows(t *testing.T) {
 	srv := start(t)
 	for i := range 300 {

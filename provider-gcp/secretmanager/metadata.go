@@ -1,7 +1,6 @@
 package secretmanager
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,13 +11,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-const (
-	// reserved is the prefix of the operator's own keys.
-	reserved = "direct-secrets.io"
-	// createdBy is the key of the annotation with the mark. A label cannot hold every mark. Neither allows a
-	// slash in its key.
-	createdBy = reserved + "_created-by"
-)
+// createdBy is the key of the annotation with the mark. A label cannot hold every mark. Neither allows a slash in its key.
+const createdBy = provider.Reserved + "_created-by"
 
 // The limits of labels, annotations and topics follow the description of Secret in Google's protos.
 const (
@@ -79,23 +73,11 @@ func (c *Client) settingsOf(metadata []byte) (settings, error) {
 }
 
 func (s settings) check(regional bool) error {
-	for _, k := range slices.Sorted(maps.Keys(s.Labels)) {
-		switch {
-		case strings.HasPrefix(k, reserved):
-			return refused("metadata.labels: key %s is reserved; choose another", shown(k))
-		case !labelKey.MatchString(k) || tooLong(k):
-			return refused("metadata.labels: key %s must have at most 63 lower-case letters, digits, _ and -, and begin with a letter", shown(k))
-		case !labelValue.MatchString(s.Labels[k]) || tooLong(s.Labels[k]):
-			return refused("metadata.labels: the value of %s must have at most 63 lower-case letters, digits, _ and -; use an annotation for others", shown(k))
-		}
+	if err := provider.CheckSettings("labels", s.Labels, checkLabel); err != nil {
+		return err
 	}
-	for _, k := range slices.Sorted(maps.Keys(s.Annotations)) {
-		switch {
-		case strings.HasPrefix(k, reserved):
-			return refused("metadata.annotations: key %s is reserved; choose another", shown(k))
-		case !annotationKey.MatchString(k):
-			return refused("metadata.annotations: key %s must have at most 63 letters, digits, _, - and dots, and begin and end with a letter or digit", shown(k))
-		}
+	if err := provider.CheckSettings("annotations", s.Annotations, checkAnnotation); err != nil {
+		return err
 	}
 	if len(s.Topics) > maxTopics {
 		return refused("metadata.topics: has %d entries, and a secret has at most %d", len(s.Topics), maxTopics)
@@ -112,6 +94,23 @@ func (s settings) check(regional bool) error {
 		return err
 	}
 	return withinLimits(s.Labels, s.Annotations)
+}
+
+func checkLabel(key, value string) (wrong string) {
+	switch {
+	case !labelKey.MatchString(key) || tooLong(key):
+		return "must have at most 63 lower-case letters, digits, _ and -, and begin with a letter"
+	case !labelValue.MatchString(value) || tooLong(value):
+		return "must have a value of at most 63 lower-case letters, digits, _ and -; use an annotation for others"
+	}
+	return ""
+}
+
+func checkAnnotation(key, _ string) (wrong string) {
+	if !annotationKey.MatchString(key) {
+		return "must have at most 63 letters, digits, _, - and dots, and begin and end with a letter or digit"
+	}
+	return ""
 }
 
 func (r *replication) check() error {
@@ -165,9 +164,9 @@ func withinLimits(labels, annotations map[string]string) error {
 
 // secret returns a new secret with these settings and the mark.
 func (s settings) secret(regional bool, mark string) (*pb.Secret, error) {
-	out := &pb.Secret{Labels: s.Labels, Annotations: maps.Clone(s.Annotations), Topics: topics(s.Topics)}
+	out := &pb.Secret{Labels: s.Labels, Annotations: s.Annotations, Topics: topics(s.Topics)}
 	if mark != "" {
-		out.Annotations = overlay(out.Annotations, map[string]string{createdBy: mark})
+		out.Annotations = provider.Merged(out.Annotations, map[string]string{createdBy: mark})
 	}
 	switch {
 	case regional:
@@ -228,17 +227,7 @@ func places(r *pb.Replication) []string {
 
 // drift returns the names of the settings that differ from those of a secret.
 func (s settings) drift(current *pb.Secret) []string {
-	var out []string
-	for _, m := range []struct {
-		field      string
-		want, have map[string]string
-	}{{"annotations.", s.Annotations, current.GetAnnotations()}, {"labels.", s.Labels, current.GetLabels()}} {
-		for _, k := range slices.Sorted(maps.Keys(m.want)) {
-			if v, ok := m.have[k]; !ok || v != m.want[k] {
-				out = append(out, m.field+k)
-			}
-		}
-	}
+	out := slices.Concat(provider.Differing("annotations", s.Annotations, current.GetAnnotations()), provider.Differing("labels", s.Labels, current.GetLabels()))
 	if s.Topics != nil && !slices.Equal(names(topics(s.Topics)), names(current.GetTopics())) {
 		out = append(out, "topics")
 	}
@@ -257,8 +246,8 @@ func names(topics []*pb.Topic) []string {
 // onto returns a secret with the settings applied, and the names of the fields that change.
 func (s settings) onto(current *pb.Secret) (to *pb.Secret, fields []string, err error) {
 	to = &pb.Secret{
-		Labels:      overlay(current.GetLabels(), s.Labels),
-		Annotations: overlay(current.GetAnnotations(), s.Annotations),
+		Labels:      provider.Merged(current.GetLabels(), s.Labels),
+		Annotations: provider.Merged(current.GetAnnotations(), s.Annotations),
 		Topics:      topics(s.Topics),
 	}
 	for _, d := range s.drift(current) {
@@ -266,15 +255,6 @@ func (s settings) onto(current *pb.Secret) (to *pb.Secret, fields []string, err 
 		fields = append(fields, field)
 	}
 	return to, slices.Compact(fields), withinLimits(to.Labels, to.Annotations)
-}
-
-func overlay(under, over map[string]string) map[string]string {
-	out := maps.Clone(under)
-	if out == nil {
-		out = map[string]string{}
-	}
-	maps.Copy(out, over)
-	return out
 }
 
 // tooLong reports whether the key or the value of a label is too long.

@@ -32,14 +32,14 @@ func TestRefusedBeforeAnyCall(t *testing.T) {
 		"UnknownInside":  {"The error names an unknown nested setting.", "db", `{"replication":{"automatic":{"key":"x"}}}`, `"replication.automatic.key"`},
 		"LongName":       {"The message for a very long setting is short.", "db", `{"` + strings.Repeat("a", 10_000) + `":1}`, "metadata: "},
 		"Number":         {"A label value of another type is rejected.", "db", `{"labels":{"a":1}}`, "labels"},
-		"LabelKey":       {"A label key against Google's rules is rejected.", "db", `{"labels":{"Team":"x"}}`, `metadata.labels: key "Team"`},
-		"LabelValue":     {"A label value against Google's rules is rejected.", "db", `{"labels":{"team":"a@b"}}`, `metadata.labels: the value of "team"`},
-		"LongLabel":      {"A label value that is too long is rejected.", "db", `{"labels":{"team":"` + long + `"}}`, `metadata.labels: the value of "team"`},
+		"LabelKey":       {"A label key against Google's rules is rejected.", "db", `{"labels":{"Team":"x"}}`, `metadata.labels: "Team" must`},
+		"LabelValue":     {"A label value against Google's rules is rejected.", "db", `{"labels":{"team":"a@b"}}`, `metadata.labels: "team" must have a value`},
+		"LongLabel":      {"A label value that is too long is rejected.", "db", `{"labels":{"team":"` + long + `"}}`, `metadata.labels: "team" must have a value`},
 		"Labels":         {"Too many labels are rejected.", "db", `{"labels":{` + many(`"a%d":""`, 65) + `}}`, "metadata.labels: "},
 		"ReservedLabel":  {"A label with the prefix of the mark is rejected.", "db", `{"labels":{"direct-secrets.io/created-by":"x"}}`, `is reserved`},
-		"Reserved":       {"An annotation with the prefix of the mark is rejected.", "db", `{"annotations":{"direct-secrets.io_created-by":"x"}}`, `metadata.annotations: key "direct-secrets.io_created-by" is reserved`},
-		"Slash":          {"An annotation key with a slash is rejected.", "db", `{"annotations":{"a.io/b":"x"}}`, `metadata.annotations: key "a.io/b"`},
-		"LongKey":        {"An annotation key that is too long is rejected.", "db", `{"annotations":{"` + long + `":"x"}}`, "metadata.annotations: key "},
+		"Reserved":       {"An annotation with the prefix of the mark is rejected.", "db", `{"annotations":{"direct-secrets.io_created-by":"x"}}`, `metadata.annotations: "direct-secrets.io_created-by" is reserved`},
+		"Slash":          {"An annotation key with a slash is rejected.", "db", `{"annotations":{"a.io/b":"x"}}`, `metadata.annotations: "a.io/b" must`},
+		"LongKey":        {"An annotation key that is too long is rejected.", "db", `{"annotations":{"` + long + `":"x"}}`, "metadata.annotations: "},
 		"Annotations":    {"Annotations that are too large in total are rejected.", "db", `{"annotations":{"a":"` + strings.Repeat("x", 16<<10) + `"}}`, "metadata.annotations: with them, the secret has 16385 bytes of annotations"},
 		"Topic":          {"A topic without its full name is rejected.", "db", `{"topics":["t"]}`, `metadata.topics[0]: "t"`},
 		"Topics":         {"Too many topics are rejected.", "db", `{"topics":[` + many(`"projects/p/topics/%d"`, 11) + `]}`, "metadata.topics: has 11"},
@@ -170,7 +170,7 @@ func TestDrift(t *testing.T) {
 	srv.Put("db", nil, emulator.Empty(), emulator.Labels(map[string]string{"theirs": "x"}))
 	before := srv.Count(add)
 	_, err = c.Update(soon(t), target(`{"labels":{"team":"bank"}}`), moved, []byte("y"))
-	fails(t, "Settings that another writer changes meanwhile are not overwritten.", err, provider.Conflict, `secret "db": another client changed it meanwhile; retrying`)
+	fails(t, "Settings that another writer changes meanwhile are not overwritten.", err, provider.Conflict, "another client changed it meanwhile; retrying")
 	if diff := cmp.Diff(map[string]string{"theirs": "x"}, secretOf(t, c).GetLabels()); diff != "" || srv.Count(add) != before {
 		t.Errorf("%d versions were added; labels: -want, +got:\n%s", srv.Count(add)-before, diff)
 	}

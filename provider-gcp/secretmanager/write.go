@@ -177,10 +177,10 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 func (c *Client) align(ctx context.Context, r remote, seen provider.Observed) error {
 	s, err := c.secret(ctx, r)
 	if err != nil {
-		return deletedIsConflict(err, r)
+		return err
 	}
 	if seen.Token != "" && s.GetEtag() != seen.Token {
-		return changed(r)
+		return provider.ErrChanged
 	}
 	to, fields, err := r.onto(s)
 	if err != nil || len(fields) == 0 {
@@ -200,7 +200,7 @@ func (c *Client) add(ctx context.Context, r remote, seen provider.Observed, data
 		Payload: &pb.SecretPayload{Data: data, DataCrc32C: proto.Int64(int64(crc32.Checksum(data, castagnoli)))},
 	}, params("parent", r.name))
 	if err != nil {
-		return provider.Written{}, deletedIsConflict(gcpconfig.Explain(err, r.String()), r)
+		return provider.Written{}, gcpconfig.Explain(err, r.String())
 	}
 	version, ok := numberOf(out.GetName(), r.id)
 	switch {
@@ -228,9 +228,9 @@ func (c *Client) add(ctx context.Context, r remote, seen provider.Observed, data
 func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
 	r, s, err := c.ifSeen(ctx, t.Key, seen)
 	if err != nil {
-		return deletedIsConflict(err, r)
+		return err
 	}
-	to := &pb.Secret{Name: r.name, Etag: s.GetEtag(), Annotations: overlay(s.GetAnnotations(), map[string]string{createdBy: mark})}
+	to := &pb.Secret{Name: r.name, Etag: s.GetEtag(), Annotations: provider.Merged(s.GetAnnotations(), map[string]string{createdBy: mark})}
 	_, err = gcpconfig.Call(ctx, c.config, c.api.UpdateSecret,
 		&pb.UpdateSecretRequest{Secret: to, UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"annotations"}}}, params("secret.name", r.name))
 	return refusal(err, r)
@@ -239,10 +239,7 @@ func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Obse
 // Delete deletes a secret with all its versions.
 func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
 	r, s, err := c.ifSeen(ctx, t.Key, seen)
-	switch {
-	case provider.IsNotFound(err):
-		return nil
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	return c.remove(ctx, r, s.GetEtag())
@@ -260,21 +257,15 @@ func (c *Client) ifSeen(ctx context.Context, key string, seen provider.Observed)
 		return r, nil, err
 	}
 	v, err := c.enabled(ctx, r, latest)
-	switch {
-	case err != nil:
-		return r, nil, err
-	case v.Version != seen.Version, idOfSecret(s) != seen.ID, s.GetAnnotations()[createdBy] != seen.Mark:
-		return r, nil, changed(r)
+	if err == nil {
+		err = provider.Observed{Version: v.Version, ID: idOfSecret(s), Mark: s.GetAnnotations()[createdBy]}.Unchanged(seen)
 	}
-	return r, s, nil
+	return r, s, err
 }
 
 // remove deletes a secret if its settings have not changed since the etag.
 func (c *Client) remove(ctx context.Context, r remote, etag string) error {
 	_, err := gcpconfig.Call(ctx, c.config, c.api.DeleteSecret, &pb.DeleteSecretRequest{Name: r.name, Etag: etag}, params("name", r.name))
-	if err != nil && gcpconfig.Explain(err, "").Class == provider.NotFound {
-		return nil
-	}
 	return refusal(err, r)
 }
 
@@ -284,19 +275,7 @@ func refusal(err error, r remote) error {
 	case err == nil:
 		return nil
 	case gcpconfig.IsChanged(err):
-		return changed(r)
+		return provider.ErrChanged
 	}
-	return deletedIsConflict(gcpconfig.Explain(err, r.String()), r)
-}
-
-func changed(r remote) error {
-	return provider.NewError(provider.Conflict, "%s: another client changed it meanwhile; retrying", r)
-}
-
-// deletedIsConflict turns the NotFound of a secret that existed into a Conflict.
-func deletedIsConflict(err error, r remote) error {
-	if provider.IsNotFound(err) {
-		return provider.NewError(provider.Conflict, "%s: another client deleted it meanwhile; retrying", r)
-	}
-	return err
+	return gcpconfig.Explain(err, r.String())
 }

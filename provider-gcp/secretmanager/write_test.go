@@ -12,6 +12,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
 )
 
@@ -158,7 +159,7 @@ func TestWrittenInBetween(t *testing.T) {
 			c := client(t, srv)
 			o := observe(t, c, "")
 			tc.others(srv)
-			w, err := c.Update(soon(t), target(""), o, []byte(tc.data))
+			w, err := fake.Writer(c).Update(soon(t), target(""), o, []byte(tc.data))
 			switch {
 			case tc.class != "":
 				fails(t, tc.reason, err, tc.class, tc.part)
@@ -297,7 +298,7 @@ func TestDeleteOnlyWhatWasSeen(t *testing.T) {
 			}
 			o := observe(t, c, "")
 			tc.change(srv)
-			err := c.Delete(soon(t), target(""), o)
+			err := fake.Writer(c).Delete(soon(t), target(""), o)
 			fails(t, tc.reason, err, tc.class, "")
 			if _, err := c.Observe(soon(t), target("")); provider.IsNotFound(err) != tc.deleted {
 				t.Errorf("%s\nObserve: %v, want it gone: %t", tc.reason, err, tc.deleted)

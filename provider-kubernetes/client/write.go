@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,11 +16,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// markKey is the annotation with the mark of a provider.Writer. No setting can have its domain.
-const (
-	reserved = "direct-secrets.io/"
-	markKey  = reserved + "created-by"
-)
+// markKey is the annotation with the mark of a provider.Writer.
+const markKey = provider.Reserved + "/created-by"
 
 // settings is the metadata of a provider.Target.
 type settings struct {
@@ -40,38 +36,32 @@ func settingsOf(t provider.Target) (s settings, err error) {
 	if s.Type == corev1.SecretTypeServiceAccountToken || s.Type == corev1.SecretTypeBootstrapToken {
 		return s, provider.NewError(provider.Invalid, "metadata: type: %s is refused, because the cluster would make it a login; choose another type", s.Type)
 	}
-	for _, k := range slices.Concat(slices.Collect(maps.Keys(s.Labels)), slices.Collect(maps.Keys(s.Annotations))) {
-		if domain, name, _ := strings.Cut(k, "/"); strings.HasSuffix(domain+"/", reserved) || domain == "kubernetes.io" && strings.HasPrefix(name, "service-account") {
-			return s, provider.NewError(provider.Invalid, "metadata: %.64q is reserved; choose another name", k)
-		}
+	if err := provider.CheckSettings("labels", s.Labels, reserved); err != nil {
+		return s, err
 	}
-	return s, nil
+	return s, provider.CheckSettings("annotations", s.Annotations, reserved)
+}
+
+// reserved refuses names of this project, and those with which the other cluster makes a Secret a login.
+func reserved(key, _ string) (wrong string) {
+	if domain, name, _ := strings.Cut(key, "/"); strings.HasSuffix(domain, provider.Reserved) || domain == "kubernetes.io" && strings.HasPrefix(name, "service-account") {
+		return "is reserved; choose another name"
+	}
+	return ""
 }
 
 // drift returns the settings that a Secret does not have.
-func (s settings) drift(of *corev1.Secret) (names []string) {
+func (s settings) drift(of *corev1.Secret) []string {
+	names := slices.Concat(provider.Differing("annotations", s.Annotations, of.Annotations), provider.Differing("labels", s.Labels, of.Labels))
 	if s.Type != "" && s.Type != of.Type {
 		names = append(names, "type")
 	}
-	for kind, m := range map[string][2]map[string]string{"labels": {s.Labels, of.Labels}, "annotations": {s.Annotations, of.Annotations}} {
-		for k, want := range m[0] {
-			if got, ok := m[1][k]; !ok || got != want {
-				names = append(names, kind+"."+k)
-			}
-		}
-	}
-	slices.Sort(names)
 	return names
 }
 
 // apply sets the settings and the data of a Secret. nil keeps the data.
 func (s settings) apply(to *corev1.Secret, raw []byte) error {
-	for k, v := range s.Labels {
-		metav1.SetMetaDataLabel(&to.ObjectMeta, k, v)
-	}
-	for k, v := range s.Annotations {
-		metav1.SetMetaDataAnnotation(&to.ObjectMeta, k, v)
-	}
+	to.Labels, to.Annotations = provider.Merged(to.Labels, s.Labels), provider.Merged(to.Annotations, s.Annotations)
 	if raw == nil {
 		return nil
 	}
@@ -172,28 +162,20 @@ func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Ob
 	if err == nil {
 		err = checkText(s)
 	}
-	if err == nil {
-		o := &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion}}
-		err = c.do(ctx, c.calls.Delete().Namespace(c.namespace).Resource("secrets").Name(t.Key).Body(o), &corev1.Secret{})
-		_, err = c.written(s, err, t, "delete")
+	if err != nil {
+		return err
 	}
-	if errors.Is(err, errDeleted) {
-		return nil
-	}
+	o := &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion}}
+	err = c.do(ctx, c.calls.Delete().Namespace(c.namespace).Resource("secrets").Name(t.Key).Body(o), &corev1.Secret{})
+	_, err = c.written(s, err, t, "delete")
 	return err
 }
 
-// errDeleted is the error of unchanged for a Secret that does not exist.
-var errDeleted error = provider.NewError(provider.Conflict, "the Secret was deleted in the meantime")
-
-// unchanged returns the Secret, or Conflict if its value or its mark is not what was seen.
+// unchanged returns the Secret if it is the one that was seen.
 func (c *Client) unchanged(ctx context.Context, t provider.Target, seen provider.Observed) (*corev1.Secret, error) {
 	s, now, err := c.observe(ctx, t)
-	switch {
-	case provider.IsNotFound(err):
-		err = errDeleted
-	case err == nil && (now.Version != seen.Version || now.ID != seen.ID || now.Mark != seen.Mark):
-		err = provider.NewError(provider.Conflict, "secret %q: has changed", t.Key)
+	if err == nil {
+		err = now.Unchanged(seen)
 	}
 	return s, err
 }
@@ -221,7 +203,7 @@ func (c *Client) patch(ctx context.Context, t provider.Target, seen provider.Obs
 func (c *Client) written(s *corev1.Secret, err error, t provider.Target, verb string) (provider.Written, error) {
 	if err != nil {
 		e := c.explain(c.namespaceError(err), fmt.Sprintf("secret %q", t.Key), fmt.Sprintf("grant the identity %s on secrets in namespace %s", verb, c.namespace))
-		if isMissing(err, "secrets", t.Key) { // It was deleted in the meantime.
+		if isMissing(err, "secrets", t.Key) { // It was deleted in the meantime, or its namespace was.
 			e.Class = provider.Conflict
 		}
 		return provider.Written{}, e

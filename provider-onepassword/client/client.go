@@ -29,9 +29,7 @@ type Client struct {
 	vaults []vault // in order of search; nil before they are known
 	places places
 
-	// slot holds a value while a write is in progress. unanswered has the items whose creation was not answered, and until when each
-	// may still appear; the owner of the slot uses it.
-	slot chan struct{}
+	// unanswered has the items whose creation was not answered, and until when each may still appear. Writes use it, which are Serial.
 	// Bound: one per creation within unansweredWait, and one creation is made at a time.
 	unanswered map[string]time.Time
 }

@@ -72,6 +72,6 @@ func connect(ctx context.Context, spec *v1alpha1.OnePasswordConnectSpec, creds p
 			http: provider.NewHTTPClient(transport, operation, isListing),
 		},
 		names: spec.Vaults, place: provider.Address(u) + " " + string(provider.EncodeJSON(spec.Vaults)),
-		plain: plain, slot: make(chan struct{}, 1), unanswered: map[string]time.Time{},
+		plain: plain, unanswered: map[string]time.Time{},
 	}, nil
 }

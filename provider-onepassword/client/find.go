@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -62,20 +61,14 @@ func (c *Client) list(ctx context.Context, q provider.Query) ([]match, error) {
 	return found, nil
 }
 
-// selects reports whether a query selects an item.
+// selects reports whether a query selects an item. A tag of 1Password is a name with a value, or without one.
 func selects(q provider.Query, i item) bool {
-	if !strings.HasPrefix(i.Title, q.Path) || q.Name != nil && !q.Name.MatchString(i.Title) {
-		return false
-	}
 	for k, v := range q.Tags {
-		if v != "" {
-			k += "=" + v
-		}
-		if !slices.Contains(i.Tags, k) {
+		if !slices.Contains(i.Tags, tag(k, v)) {
 			return false
 		}
 	}
-	return true
+	return provider.Query{Path: q.Path, Name: q.Name}.Selects(i.Title, nil)
 }
 
 // match reads an item that must still have the title.

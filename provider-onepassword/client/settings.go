@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,10 +12,8 @@ import (
 )
 
 const (
-	// reserved is the start of names of tags that only the operator sets.
-	reserved = "direct-secrets.io"
 	// markTag is the name of the tag with the mark of a provider.Writer. A slash would make it a tag below another one.
-	markTag = reserved + "_created-by"
+	markTag = provider.Reserved + "_created-by"
 	// maxText is the maximum length of a tag and of a label, in bytes.
 	maxText = 256
 )
@@ -33,15 +32,12 @@ func settingsOf(t provider.Target) (s settings, err error) {
 	if err := provider.DecodeMetadata(t.Metadata, &s, "tags, which is an object of strings"); err != nil {
 		return s, err
 	}
-	for name, value := range s.Tags {
-		switch {
-		case strings.HasPrefix(name, reserved):
-			return s, provider.NewError(provider.Invalid, "metadata.tags: %s is reserved; choose another name", quoted(name))
-		case strings.Contains(name, "=") || !isText(tag(name, value)):
-			return s, provider.NewError(provider.Invalid, "metadata.tags: %s is not a tag; use a name without \"=\", and at most %d bytes for name and value", quoted(name), maxText)
+	return s, provider.CheckSettings("tags", s.Tags, func(name, value string) (wrong string) {
+		if strings.Contains(name, "=") || !isText(tag(name, value)) {
+			return fmt.Sprintf("is not a tag; use a name without \"=\", and at most %d bytes for name and value", maxText)
 		}
-	}
-	return s, nil
+		return ""
+	})
 }
 
 // isText reports whether 1Password keeps a label or a tag as it is.

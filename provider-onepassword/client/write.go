@@ -34,8 +34,11 @@ type vaultID struct {
 }
 
 // Features returns both features. Connect has no conditional write. A creation never overwrites an item, and an update writes only the
-// fields that differ, so it loses no other field. The versions of an item show whether another client wrote at the same time.
-func (*Client) Features() provider.Features { return provider.Features{Exclusive: true, Guarded: true} }
+// fields that differ, so it loses no other field. The versions of an item show whether another client wrote at the same time. 1Password
+// refuses writes to a vault that overlap.
+func (*Client) Features() provider.Features {
+	return provider.Features{Exclusive: true, Guarded: true, Serial: true}
+}
 
 // Observe reads an item.
 func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Observed, error) {
@@ -73,17 +76,6 @@ func (c *Client) fresh(ctx context.Context, key string) (*item, map[string][]byt
 	return i, contents, err
 }
 
-// inSlot calls write when no other write of the client is in progress: 1Password refuses writes to a vault that overlap.
-func (c *Client) inSlot(ctx context.Context, key string, write func() (provider.Written, error)) (provider.Written, error) {
-	select {
-	case c.slot <- struct{}{}:
-		defer func() { <-c.slot }()
-		return write()
-	case <-ctx.Done():
-		return provider.Written{}, named(key, explain(ctx.Err(), "waiting for another write"))
-	}
-}
-
 // Create creates an item in the first vault, with the mark as a tag. If another item with the title exists afterwards, Create deletes
 // its own, and returns Conflict.
 func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mark string) (provider.Written, error) {
@@ -98,55 +90,51 @@ func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mar
 	if !isTitle(t.Key) {
 		return provider.Written{}, provider.NewError(provider.Invalid, "item %s: does not exist, and cannot be created with this key, which is an ID or has spaces at an end; use another title", quoted(t.Key))
 	}
-	return c.inSlot(ctx, t.Key, func() (provider.Written, error) {
-		_, err := c.find(ctx, t.Key)
-		switch {
-		case err == nil:
-			return provider.Written{}, provider.NewError(provider.Conflict, "item %s: another client created it meanwhile; retrying", quoted(t.Key))
-		case !provider.IsNotFound(err):
-			return provider.Written{}, err
-		}
-		vaults, err := c.searched(ctx)
-		if err == nil {
-			err = c.checkUnanswered(t.Key)
-		}
-		if err != nil {
-			return provider.Written{}, named(t.Key, err)
-		}
-		in := vaults[0]
-		i, err := c.api.oneItem(ctx, "creating the item", http.MethodPost, place{vault: in}, newItem{
-			Vault: vaultID{in.ID}, Title: t.Key, Category: category, Tags: s.onto([]string{tag(markTag, mark)}, s.names()...), Fields: fields,
-		})
-		if err != nil {
-			if provider.ClassOf(err) == provider.Unavailable {
-				c.addUnanswered(t.Key, time.Now())
-			}
-			return provider.Written{}, named(t.Key, err)
-		}
-		own := place{vault: in, id: i.ID}
-		if i.Title != t.Key { // It would not be found, and created again at each compare.
-			if err = c.remove(ctx, own); err == nil {
-				err = provider.NewError(provider.Invalid, "1Password stored it with another title, so it was deleted again; use another key")
-			}
-			return provider.Written{}, named(t.Key, err)
-		}
-		own.title = t.Key
-		c.places.keep(t.Key, own)
-		if err := c.onlyOne(ctx, t.Key, own); err != nil {
-			return provider.Written{}, err
-		}
-		return provider.Written{Version: versionOf(i, nil), ID: idOf(i)}, nil
+	switch _, err := c.find(ctx, t.Key); {
+	case err == nil:
+		return provider.Written{}, provider.NewError(provider.Conflict, "item %s: another client created it meanwhile; retrying", quoted(t.Key))
+	case !provider.IsNotFound(err):
+		return provider.Written{}, err
+	}
+	vaults, err := c.searched(ctx)
+	if err == nil {
+		err = c.checkUnanswered(t.Key)
+	}
+	if err != nil {
+		return provider.Written{}, named(t.Key, err)
+	}
+	in := vaults[0]
+	i, err := c.api.oneItem(ctx, "creating the item", http.MethodPost, place{vault: in}, newItem{
+		Vault: vaultID{in.ID}, Title: t.Key, Category: category, Tags: s.onto([]string{tag(markTag, mark)}, s.names()...), Fields: fields,
 	})
+	if err != nil {
+		if provider.ClassOf(err) == provider.Unavailable {
+			c.addUnanswered(t.Key, time.Now())
+		}
+		return provider.Written{}, named(t.Key, err)
+	}
+	own := place{vault: in, id: i.ID}
+	if i.Title != t.Key { // It would not be found, and created again at each compare.
+		if err = c.remove(ctx, own); err == nil {
+			err = provider.NewError(provider.Invalid, "1Password stored it with another title, so it was deleted again; use another key")
+		}
+		return provider.Written{}, named(t.Key, err)
+	}
+	own.title = t.Key
+	c.places.keep(t.Key, own)
+	if err := c.onlyOne(ctx, t.Key, own); err != nil {
+		return provider.Written{}, err
+	}
+	return provider.Written{Version: versionOf(i, nil), ID: idOf(i)}, nil
 }
 
-// addUnanswered records that the creation of an item was not answered, and removes those that can no longer take effect. The caller holds
-// the slot.
+// addUnanswered records that the creation of an item was not answered, and removes those that can no longer take effect.
 func (c *Client) addUnanswered(key string, now time.Time) {
 	maps.DeleteFunc(c.unanswered, func(_ string, until time.Time) bool { return !now.Before(until) })
 	c.unanswered[key] = now.Add(unansweredWait)
 }
 
-// checkUnanswered returns an error if an earlier creation of an item may still take effect. The caller holds the slot.
+// checkUnanswered returns an error if an earlier creation of an item may still take effect.
 func (c *Client) checkUnanswered(key string) error {
 	if until := c.unanswered[key]; time.Now().Before(until) {
 		return provider.NewError(provider.Unavailable, "Connect did not answer when the item was created; it is created again at %s, if it does not exist then", until.UTC().Format(time.RFC3339))
@@ -215,64 +203,48 @@ func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Obse
 
 // change patches an item that is as it was seen.
 func (c *Client) change(ctx context.Context, t provider.Target, seen provider.Observed, changes func(*item, map[string][]byte) ([]change, error)) (provider.Written, error) {
-	return c.inSlot(ctx, t.Key, func() (provider.Written, error) {
-		i, contents, err := c.unchanged(ctx, t.Key, seen)
-		if err != nil {
-			return provider.Written{}, deletedIsConflict(t.Key, err)
-		}
-		all, err := changes(i, contents)
-		if err != nil {
-			return provider.Written{}, named(t.Key, err)
-		}
-		if len(all) == 0 {
-			return provider.Written{Version: seen.Version, ID: seen.ID}, nil
-		}
-		after, err := c.api.oneItem(ctx, "updating the item", http.MethodPatch, place{vault: i.Vault, id: i.ID}, all)
-		if err != nil {
-			return provider.Written{}, deletedIsConflict(t.Key, named(t.Key, err))
-		}
-		if after.Version > i.Version+1 { // One request is one version.
-			return provider.Written{}, provider.NewError(provider.Unavailable, "item %s: another client changed it at the same time; if it wrote the same fields, its values are in the item's history", quoted(t.Key))
-		}
-		return provider.Written{Version: versionOf(after, contents), ID: seen.ID}, nil
-	})
+	i, contents, err := c.unchanged(ctx, t.Key, seen)
+	if err != nil {
+		return provider.Written{}, err
+	}
+	all, err := changes(i, contents)
+	if err != nil {
+		return provider.Written{}, named(t.Key, err)
+	}
+	if len(all) == 0 {
+		return provider.Written{Version: seen.Version, ID: seen.ID}, nil
+	}
+	after, err := c.api.oneItem(ctx, "updating the item", http.MethodPatch, place{vault: i.Vault, id: i.ID}, all)
+	if err != nil {
+		return provider.Written{}, named(t.Key, err)
+	}
+	if after.Version > i.Version+1 { // One request is one version.
+		return provider.Written{}, provider.NewError(provider.Unavailable, "item %s: another client changed it at the same time; if it wrote the same fields, its values are in the item's history", quoted(t.Key))
+	}
+	return provider.Written{Version: versionOf(after, contents), ID: seen.ID}, nil
 }
 
-// unchanged reads an item. It returns Conflict if its value or its mark is not what was seen.
+// unchanged reads an item that must be the one that was seen.
 func (c *Client) unchanged(ctx context.Context, key string, seen provider.Observed) (*item, map[string][]byte, error) {
 	i, contents, err := c.fresh(ctx, key)
-	if err == nil && (versionOf(i, contents) != seen.Version || idOf(i) != seen.ID || markOf(i) != seen.Mark) {
-		err = provider.NewError(provider.Conflict, "item %s: another client changed it meanwhile; retrying", quoted(key))
+	if err == nil {
+		err = provider.Observed{Version: versionOf(i, contents), ID: idOf(i), Mark: markOf(i)}.Unchanged(seen)
 	}
 	return i, contents, err
-}
-
-// deletedIsConflict turns the error of an item that does not exist any more into Conflict.
-func deletedIsConflict(key string, err error) error {
-	if provider.IsNotFound(err) {
-		return provider.NewError(provider.Conflict, "item %s: was deleted meanwhile; retrying", quoted(key))
-	}
-	return err
 }
 
 // Delete deletes an item, which 1Password then keeps for 30 days. It refuses one with fields or files that Observe does not return,
 // because the caller cannot know that they are lost.
 func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
-	_, err := c.inSlot(ctx, t.Key, func() (none provider.Written, err error) {
-		i, contents, err := c.unchanged(ctx, t.Key, seen)
-		if err == nil {
-			err = checkHidden(t.Key, i, contents)
-		}
-		if err == nil {
-			err = named(t.Key, c.remove(ctx, place{vault: i.Vault, id: i.ID}))
-		}
-		if err == nil {
-			c.places.forget(t.Key)
-		}
-		return none, err
-	})
-	if provider.IsNotFound(err) {
-		return nil
+	i, contents, err := c.unchanged(ctx, t.Key, seen)
+	if err == nil {
+		err = checkHidden(t.Key, i, contents)
+	}
+	if err == nil {
+		err = named(t.Key, c.remove(ctx, place{vault: i.Vault, id: i.ID}))
+	}
+	if err == nil {
+		c.places.forget(t.Key)
 	}
 	return err
 }

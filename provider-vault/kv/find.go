@@ -65,7 +65,7 @@ func (c *Client) readAll(ctx context.Context, keys []string, tags map[string]str
 			if provider.IsNotFound(err) {
 				return nil
 			}
-			if err == nil && carries(v.Metadata, tags) {
+			if err == nil && (provider.Query{Tags: tags}).Selects(key, v.Metadata) {
 				v.Metadata = nil
 				found[i] = &v
 			}
@@ -82,15 +82,6 @@ func (c *Client) readAll(ctx context.Context, keys []string, tags map[string]str
 		}
 	}
 	return values, nil
-}
-
-func carries(metadata, tags map[string]string) bool {
-	for k, v := range tags {
-		if got, ok := metadata[k]; !ok || got != v {
-			return false
-		}
-	}
-	return true
 }
 
 // list returns the sorted keys in the folder of the query, and below it, that match its name.

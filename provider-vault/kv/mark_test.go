@@ -158,7 +158,7 @@ func TestMark(t *testing.T) {
 			if name == "Ending" {
 				within = ctx
 			}
-			_, err := c.Create(within, shopDB, []byte(db), mark)
+			_, err := fake.Writer(c).Create(within, shopDB, []byte(db), mark)
 			if (err == nil) != (tc.want == "") || err != nil && provider.ClassOf(err) != tc.want {
 				t.Errorf("%s error %v, want %q", tc.reason, err, tc.want)
 			}

@@ -16,12 +16,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
-const (
-	// reserved is the prefix of the operator's own keys in custom metadata.
-	reserved = "direct-secrets.io/"
-	// markKey is the key of the custom metadata with the mark of a provider.Writer.
-	markKey = reserved + "created-by"
-)
+// markKey is the key of the custom metadata with the mark of a provider.Writer.
+const markKey = provider.Reserved + "/created-by"
 
 // The limits of custom metadata follow
 // https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2#create-update-metadata. The operator needs one
@@ -81,15 +77,17 @@ func (s settings) check() error {
 	if n := len(s.Custom); n > maxCustom {
 		return provider.NewError(provider.Invalid, "metadata.customMetadata: has %d keys, at most %d are allowed; remove some", n, maxCustom)
 	}
-	for _, k := range slices.Sorted(maps.Keys(s.Custom)) {
-		switch v := s.Custom[k]; {
-		case strings.HasPrefix(strings.ToLower(k), reserved):
-			return provider.NewError(provider.Invalid, "metadata.customMetadata: the key %.64q is reserved for the operator, which records there which object created the secret; remove it", k)
-		case k == "" || len(k) > maxCustomKey || !readable(k):
-			return provider.NewError(provider.Invalid, "metadata.customMetadata: key %.64q must have 1 to %d bytes, all of them printable", k, maxCustomKey)
-		case v == "" || len(v) > maxCustomValue || !readable(v):
-			return provider.NewError(provider.Invalid, "metadata.customMetadata: the value of %.64q must have 1 to %d bytes, all of them printable", k, maxCustomValue)
+	err := provider.CheckSettings("customMetadata", s.Custom, func(key, value string) (wrong string) {
+		switch {
+		case key == "" || len(key) > maxCustomKey || !readable(key):
+			return fmt.Sprintf("must have 1 to %d bytes, all of them printable", maxCustomKey)
+		case value == "" || len(value) > maxCustomValue || !readable(value):
+			return fmt.Sprintf("must have a value of 1 to %d bytes, all of them printable", maxCustomValue)
 		}
+		return ""
+	})
+	if err != nil {
+		return err
 	}
 	if n := s.MaxVersions; n != nil && (*n < 0 || *n > math.MaxInt32) {
 		return provider.NewError(provider.Invalid, "metadata.maxVersions: %d is not valid; write 0 for the default of the secrets engine, or a greater number", *n)
@@ -103,11 +101,7 @@ func readable(s string) bool {
 
 // drift returns the names of the settings that differ from those of a secret.
 func (s settings) drift(has settings) (drift []string) {
-	for _, k := range slices.Sorted(maps.Keys(s.Custom)) {
-		if v, ok := has.Custom[k]; !ok || v != s.Custom[k] {
-			drift = append(drift, "customMetadata."+k)
-		}
-	}
+	drift = provider.Differing("customMetadata", s.Custom, has.Custom)
 	if differs(s.MaxVersions, has.MaxVersions) {
 		drift = append(drift, "maxVersions")
 	}
@@ -146,9 +140,7 @@ func (s settings) empty() bool {
 
 // marked returns the settings of a new secret, with the mark.
 func (s settings) marked(mark string) settings {
-	custom := map[string]string{markKey: mark}
-	maps.Copy(custom, s.Custom)
-	s.Custom = custom
+	s.Custom = provider.Merged(map[string]string{markKey: mark}, s.Custom)
 	return s
 }
 

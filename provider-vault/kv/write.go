@@ -113,7 +113,7 @@ func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Obse
 	if err := c.checkMounted(ctx); err != nil {
 		return err
 	}
-	return movedError(c.engine.mark(ctx, c, t.Key, seen, mark))
+	return c.engine.mark(ctx, c, t.Key, seen, mark)
 }
 
 // Delete deletes a secret with all its versions and its metadata. Vault has no conditional call for this, so
@@ -125,23 +125,7 @@ func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Ob
 	if err := c.checkMounted(ctx); err != nil {
 		return err
 	}
-	err := c.engine.remove(ctx, c, t.Key, seen)
-	if provider.IsNotFound(err) {
-		return nil
-	}
-	return err
-}
-
-func changed(key string) error {
-	return provider.NewError(provider.Conflict, "%s: another client changed it meanwhile; retrying", about(provider.Ref{Key: key}))
-}
-
-// movedError turns a NotFound into a Conflict: the secret was deleted between the read and the write.
-func movedError(err error) error {
-	if !provider.IsNotFound(err) {
-		return err
-	}
-	return provider.NewError(provider.Conflict, "%s", err)
+	return c.engine.remove(ctx, c, t.Key, seen)
 }
 
 // A request is one call of a Writer.
@@ -180,7 +164,7 @@ func (c *Client) refused(ctx context.Context, err error, r request) error {
 	case !errors.As(err, &refusal):
 		return session.Explain(err, what)
 	case refusal.Status == http.StatusBadRequest && refusal.Contains(otherVersion):
-		return changed(r.key)
+		return provider.ErrChanged
 	case refusal.Status == http.StatusRequestEntityTooLarge:
 		return provider.NewError(provider.Invalid, "%s: the value is too large for Vault, its storage or a proxy in front of it", what)
 	case refusal.Status >= http.StatusBadRequest && (refusal.Contains(overLimit) || refusal.Contains(twice)):
@@ -238,7 +222,7 @@ func (kv1) observe(ctx context.Context, c *Client, key string) (provider.Observe
 func (e kv1) create(ctx context.Context, c *Client, key string, data []byte, _ settings, _ string) (provider.Written, error) {
 	_, err := c.do(ctx, request{key, e.read(c.mount, key), "create and update", sends(json.RawMessage(data))})
 	if err != nil {
-		return provider.Written{}, movedError(err)
+		return provider.Written{}, err
 	}
 	return provider.Written{Version: onlyVersion}, nil
 }
@@ -254,7 +238,7 @@ func (kv1) mark(context.Context, *Client, string, provider.Observed, string) err
 func (e kv1) remove(ctx context.Context, c *Client, key string, seen provider.Observed) error {
 	o, _, err := e.observe(ctx, c, key)
 	if err == nil && !bytes.Equal(o.Data, seen.Data) {
-		err = changed(key)
+		err = provider.ErrChanged
 	}
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
@@ -188,13 +189,13 @@ func TestMeanwhile(t *testing.T) {
 				var err error
 				switch action {
 				case "update":
-					_, err = c.Update(t.Context(), shopDB, seen, []byte(`{"ours":"2"}`))
+					_, err = fake.Writer(c).Update(t.Context(), shopDB, seen, []byte(`{"ours":"2"}`))
 				case "metadata":
 					seen.Drift = []string{"maxVersions"}
-					_, err = c.Update(t.Context(), provider.Target{Key: shopDB.Key, Metadata: []byte(`{"maxVersions":3}`)}, seen, nil)
+					_, err = fake.Writer(c).Update(t.Context(), provider.Target{Key: shopDB.Key, Metadata: []byte(`{"maxVersions":3}`)}, seen, nil)
 				case "delete":
 					want = tc.erase
-					err = c.Delete(t.Context(), shopDB, seen)
+					err = fake.Writer(c).Delete(t.Context(), shopDB, seen)
 				}
 				if (err == nil) != (want == "") || err != nil && provider.ClassOf(err) != want {
 					t.Errorf("%s error %v, want %q", tc.reason, err, want)

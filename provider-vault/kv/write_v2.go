@@ -48,7 +48,7 @@ func (e kv2) readMetadata(ctx context.Context, c *Client, key string) (kv2Metada
 func (e kv2) readMetadataUnchanged(ctx context.Context, c *Client, key string, seen provider.Observed) (kv2Metadata, error) {
 	m, err := e.readMetadata(ctx, c, key)
 	if err == nil && (m.Created != seen.ID || m.token() != seen.Token) {
-		err = changed(key)
+		err = provider.ErrChanged
 	}
 	return m, err
 }
@@ -110,7 +110,7 @@ func (e kv2) put(ctx context.Context, c *Client, key string, data []byte, versio
 	body := map[string]any{"data": json.RawMessage(data), "options": map[string]any{"cas": version}}
 	a, err := c.do(ctx, request{key, e.read(c.mount, key), "create and update", sends(body)})
 	if err != nil {
-		return v, 0, movedError(err)
+		return v, 0, err
 	}
 	made, err := session.Data[struct {
 		kv2Version
@@ -147,19 +147,19 @@ func (e kv2) create(ctx context.Context, c *Client, key string, data []byte, s s
 func (e kv2) sign(ctx context.Context, c *Client, key string, made kv2Version, s settings) error {
 	m, err := e.readMetadata(ctx, c, key)
 	if err == nil && m.Created != made.Created {
-		err = changed(key)
+		err = provider.ErrChanged
 	}
 	if err == nil {
 		err = e.writeSettings(ctx, c, key, m, s)
 	}
-	return movedError(err)
+	return err
 }
 
 // update replaces the version in seen.
 func (e kv2) update(ctx context.Context, c *Client, key string, seen provider.Observed, data []byte, s settings) (provider.Written, error) {
 	m, err := e.readMetadataUnchanged(ctx, c, key, seen)
 	if err != nil {
-		return provider.Written{}, movedError(err)
+		return provider.Written{}, err
 	}
 	w := provider.Written{Version: seen.Version, ID: seen.ID}
 	if data != nil {
@@ -173,7 +173,7 @@ func (e kv2) update(ctx context.Context, c *Client, key string, seen provider.Ob
 		return w, nil
 	}
 	if err := e.writeSettings(ctx, c, key, m, s); err != nil {
-		return provider.Written{}, movedError(err)
+		return provider.Written{}, err
 	}
 	return w, nil
 }
@@ -189,7 +189,7 @@ func (e kv2) writeSettings(ctx context.Context, c *Client, key string, m kv2Meta
 		_, err = c.do(ctx, r)
 		return err
 	case http.StatusNotFound: // The secret has just been deleted. Vault says no more.
-		return changed(key)
+		return provider.ErrChanged
 	}
 	if err != nil {
 		err = c.refused(ctx, err, r)
@@ -205,7 +205,7 @@ func (e kv2) mark(ctx context.Context, c *Client, key string, seen provider.Obse
 		return err
 	case m.Created != seen.ID, m.Custom[markKey] != seen.Mark,
 		seen.Version == "" && m.token() != seen.Token, seen.Version != "" && strconv.FormatInt(m.Current, 10) != seen.Version:
-		return changed(key)
+		return provider.ErrChanged
 	}
 	return e.writeSettings(ctx, c, key, m, settings{}.marked(mark))
 }
@@ -213,7 +213,7 @@ func (e kv2) mark(ctx context.Context, c *Client, key string, seen provider.Obse
 func (e kv2) remove(ctx context.Context, c *Client, key string, seen provider.Observed) error {
 	m, err := e.readMetadataUnchanged(ctx, c, key, seen)
 	if err == nil && m.Custom[markKey] != seen.Mark {
-		err = changed(key)
+		err = provider.ErrChanged
 	}
 	if err != nil {
 		return err

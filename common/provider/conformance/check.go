@@ -74,7 +74,7 @@ func (e *env) denied(ctx context.Context, f func(e *env) error) error {
 	if err != nil {
 		return errors.Wrap(hasClass(err, provider.Denied), "connecting")
 	}
-	return errors.Join(f(&env{h: e.h, name: e.name, client: c}), provider.Close(c))
+	return errors.Join(f(newEnv(e.h, e.name, c)), provider.Close(c))
 }
 
 func checkDeniedSecret(ctx context.Context, e *env) error {

@@ -262,7 +262,7 @@ func (c check) in(ctx context.Context, h Harness) (err error) {
 	if err != nil {
 		return errors.Wrap(err, "cannot connect")
 	}
-	e := &env{h: h, name: c.name, client: client}
+	e := newEnv(h, c.name, client)
 	defer func() { err = errors.Join(err, e.cleanUp(context.WithoutCancel(ctx)), provider.Close(client)) }()
 	return c.run(ctx, e)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 // canary is a part of every value that the suite stores. No error can contain it.
@@ -28,7 +29,17 @@ type env struct {
 	h      Harness
 	name   string
 	client provider.Client
+	// linked is the Writer of the client as operators use it; nil if it is none.
+	linked provider.Writer
 	puts   map[string]bool
+}
+
+func newEnv(h Harness, name string, c provider.Client) *env {
+	e := &env{h: h, name: name, client: c}
+	if _, ok := c.(provider.Writer); ok {
+		e.linked = fake.Writer(c)
+	}
+	return e
 }
 
 // key returns the key of a name for this check.

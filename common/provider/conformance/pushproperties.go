@@ -24,8 +24,9 @@ func PushProperties(t *testing.T, h Harness, versions func(key string) int) {
 		spell = func(name string) string { return name }
 	}
 	key, raced := provider.Target{Key: spell("push-properties/ten")}, provider.Target{Key: spell("push-properties/raced")}
+	store := fake.Link("test", w)
 	apply := func(key provider.Target, mark string, values map[string]string) error {
-		p := push.Pusher{Store: fake.Link("test", w), Policies: push.Policies{Mark: mark, Features: w.Features()}}
+		p := push.Pusher{Store: store, Policies: push.Policies{Mark: mark, Features: w.Features()}}
 		var want []push.Value
 		for name, v := range values {
 			want = append(want, push.Value{Property: name, Data: []byte(v)})

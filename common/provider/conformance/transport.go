@@ -108,7 +108,7 @@ func (e *env) elsewhere(ctx context.Context, url string, accept func(error) erro
 	if err != nil {
 		return errors.Wrap(accept(err), "connecting")
 	}
-	return errors.Join(f(&env{h: e.h, name: e.name, client: c}), provider.Close(c))
+	return errors.Join(f(newEnv(e.h, e.name, c)), provider.Close(c))
 }
 
 // failsAt makes every call to a server at another URL. Each must end by itself with an error that accept accepts.

@@ -43,7 +43,7 @@ var writeChecks = []check{
 	{"write/update-race", provider.CapabilityWrite, "Of several concurrent updates none loses its value unnoticed.", writeUpdateRace},
 }
 
-func (e *env) writer() provider.Writer { return e.client.(provider.Writer) }
+func (e *env) writer() provider.Writer { return e.linked }
 
 func (e *env) target(leaf string) provider.Target { return provider.Target{Key: e.key(leaf)} }
 

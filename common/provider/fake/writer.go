@@ -88,7 +88,7 @@ func (w writer) Update(ctx context.Context, t provider.Target, seen provider.Obs
 	defer b.mu.Unlock()
 	s := b.secrets[nameOf(t.Key)]
 	if s == nil {
-		return provider.Written{}, provider.NewError(provider.Conflict, "secret %q does not exist", t.Key)
+		return provider.Written{}, provider.NewError(provider.NotFound, "secret %q does not exist", t.Key)
 	}
 	var written provider.Written
 	if data != nil && !bytes.Equal(s.current().data, data) {
@@ -96,7 +96,7 @@ func (w writer) Update(ctx context.Context, t provider.Target, seen provider.Obs
 		case moved && b.late:
 			written.Lost = bytes.Clone(s.current().data)
 		case moved && b.features.Guarded:
-			return provider.Written{}, provider.NewError(provider.Conflict, "secret %q has changed", t.Key)
+			return provider.Written{}, provider.ErrChanged
 		}
 		b.putLocked(nameOf(t.Key), data, put{})
 	}
@@ -117,7 +117,7 @@ func (w writer) Mark(ctx context.Context, t provider.Target, seen provider.Obser
 	defer b.mu.Unlock()
 	s := b.secrets[nameOf(t.Key)]
 	if s == nil || s.id != seen.ID || s.current().name != seen.Version || s.mark != seen.Mark {
-		return provider.NewError(provider.Conflict, "secret %q has changed", t.Key)
+		return provider.ErrChanged
 	}
 	s.mark = mark
 	return nil
@@ -133,7 +133,7 @@ func (w writer) Delete(ctx context.Context, t provider.Target, seen provider.Obs
 	defer b.mu.Unlock()
 	s := b.secrets[nameOf(t.Key)]
 	if s != nil && (s.current().name != seen.Version || s.mark != seen.Mark) {
-		return provider.NewError(provider.Conflict, "secret %q has changed", t.Key)
+		return provider.ErrChanged
 	}
 	delete(b.secrets, nameOf(t.Key))
 	return nil
