@@ -8,6 +8,7 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
@@ -30,7 +31,7 @@ type caller struct {
 
 // ServiceAccountToken implements provider.Credentials.
 func (c caller) ServiceAccountToken(_ context.Context, _ common.ServiceAccountSelector, audiences ...string) (string, error) {
-	return emulator.NewToken(issuer, c.subject, audiences[0], c.expires), nil
+	return fake.NewToken(issuer, c.subject, audiences[0], c.expires), nil
 }
 
 // states are what of a store and of its caller makes an emulator answer as recorded. The emulator has faults for the other states.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
@@ -50,7 +51,7 @@ func good() kube {
 	return kube{
 		secrets: map[string]string{"id": "test", "key": canary},
 		token: func(audiences []string) (string, error) {
-			return emulator.NewToken(issuer, shopSA, strings.Join(audiences, " "), time.Now().Add(time.Hour)), nil
+			return fake.NewToken(issuer, shopSA, strings.Join(audiences, " "), time.Now().Add(time.Hour)), nil
 		},
 	}
 }
@@ -223,7 +224,7 @@ func TestLoginErrors(t *testing.T) {
 			reason: "The error of an expired token names the ServiceAccount's field.",
 			spec:   v1alpha1.AWSSpec{Auth: byToken(), Role: first},
 			kube: func(k *kube) {
-				k.token = func(a []string) (string, error) { return emulator.NewToken(issuer, shopSA, a[0], time.Unix(1, 0)), nil }
+				k.token = func(a []string) (string, error) { return fake.NewToken(issuer, shopSA, a[0], time.Unix(1, 0)), nil }
 			},
 			want: provider.NewError(provider.Denied, "spec.role: cannot assume role %s: spec.auth.serviceAccountRef: %s", first, expired),
 		},

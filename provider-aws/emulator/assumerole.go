@@ -4,7 +4,6 @@ import (
 	"encoding/xml"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,10 +12,9 @@ import (
 )
 
 const (
+	// defaultSession is also the maximum of a session that is opened with another one.
 	defaultSession = time.Hour
 	minSession     = 15 * time.Minute
-	maxChained     = time.Hour
-	maxSessionTags = 50
 )
 
 var sessionName = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
@@ -45,20 +43,17 @@ func (e *Emulator) assumeRole(q *request, form url.Values) (any, error) {
 		return nil, forbidden("User: " + q.caller.arn + " is not authorized to perform: sts:TagSession on resource: " + role)
 	}
 	s := Session{Name: form.Get("RoleSessionName"), ExternalID: externalID, SourceAccessKeyID: accessKeyOf(q.http)}
+	if q.caller.ofRole() {
+		s.Chain, r.MaxSessionDuration = q.caller.session.Chain, min(r.MaxSessionDuration, defaultSession)
+	}
 	d, err := sessionDuration(form, r)
 	if err != nil {
 		return nil, err
 	}
-	if from := q.caller.session; q.caller.ofRole() {
-		if d > maxChained {
-			return nil, badRequest("ValidationError", "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining")
-		}
-		s.Chain = from.Chain
-	}
-	if err := s.tag(form, q.caller.session); err != nil {
+	if err := s.tag(form); err != nil {
 		return nil, err
 	}
-	if err := q.caller.showMFA(form, r.MFA, "sts:AssumeRole"); err != nil {
+	if err := q.caller.showMFA(form, r.MFA); err != nil {
 		return nil, err
 	}
 	c := e.open(r, s, d)
@@ -85,30 +80,25 @@ func sessionDuration(form url.Values, r Role) (time.Duration, error) {
 		return 0, badRequest("ValidationError", "1 validation error detected: Value at 'roleSessionName' failed to satisfy constraint: "+
 			`Member must satisfy regular expression pattern: [\w+=,.@-]*`)
 	}
-	if !form.Has("DurationSeconds") {
-		return min(defaultSession, r.MaxSessionDuration), nil
-	}
-	n, err := strconv.Atoi(form.Get("DurationSeconds"))
-	d := time.Duration(n) * time.Second
-	if err != nil || d < minSession {
-		return 0, badRequest("ValidationError", "1 validation error detected: Value at 'durationSeconds' failed to satisfy constraint: "+
-			"Member must have value greater than or equal to 900")
-	}
-	if d > r.MaxSessionDuration {
-		return 0, badRequest("ValidationError", "The requested DurationSeconds exceeds the MaxSessionDuration set for this role.")
-	}
-	return d, nil
+	return durationOf(form, min(defaultSession, r.MaxSessionDuration), r.MaxSessionDuration, "The requested DurationSeconds exceeds the MaxSessionDuration set for this role.")
 }
 
-// tag gives the session the requested tags, and the transitive ones of the session that it is opened from.
-func (s *Session) tag(form url.Values, from *Session) error {
-	tags := members(form, "Tags", ".Key", ".Value")
-	if len(tags) > maxSessionTags {
-		return badRequest("ValidationError", "1 validation error detected: Value at 'tags' failed to satisfy constraint: "+
-			"Member must have length less than or equal to 50")
+// durationOf returns the requested duration, or the normal one.
+func durationOf(form url.Values, normal, maximum time.Duration, exceeded string) (time.Duration, error) {
+	if !form.Has("DurationSeconds") {
+		return normal, nil
 	}
+	n, err := strconv.Atoi(form.Get("DurationSeconds"))
+	if d := time.Duration(n) * time.Second; err == nil && d >= minSession && d <= maximum {
+		return d, nil
+	}
+	return 0, badRequest("ValidationError", "%s", exceeded)
+}
+
+// tag gives the session the requested tags. The emulator does not pass on transitive ones to another session.
+func (s *Session) tag(form url.Values) error {
 	s.Tags = map[string]string{}
-	for _, t := range tags {
+	for _, t := range members(form, "Tags", ".Key", ".Value") {
 		if s.hasTag(t[0]) {
 			return badRequest("InvalidParameterValue", "Duplicate tag keys found. Please note that Tag keys are case insensitive.")
 		}
@@ -120,16 +110,6 @@ func (s *Session) tag(form url.Values, from *Session) error {
 		}
 		s.TransitiveTagKeys = append(s.TransitiveTagKeys, k[0])
 	}
-	if from == nil {
-		return nil
-	}
-	for _, k := range from.TransitiveTagKeys {
-		if s.hasTag(k) {
-			return badRequest("InvalidParameterValue", "One of the specified transitive tag keys can't be set because it conflicts with a transitive tag key from the calling session.")
-		}
-		s.Tags[k] = from.Tags[k]
-	}
-	s.TransitiveTagKeys = slices.Concat(from.TransitiveTagKeys, s.TransitiveTagKeys)
 	return nil
 }
 

@@ -2,35 +2,21 @@ package emulator
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 )
 
-const maxBatch = 20
+const (
+	batchOperation = "BatchGetSecretValue"
+	maxBatch       = 20
+)
 
+// batchGetSecretValueInput lists secrets. Filters are not emulated.
 type batchGetSecretValueInput struct {
 	SecretIDList []string `json:"SecretIdList"`
-	Filters      []filter
-	MaxResults   *int
 	NextToken    string
 }
 
 func (in *batchGetSecretValueInput) secretIDs() []string { return in.SecretIDList }
-
-func (in *batchGetSecretValueInput) check() error {
-	if len(in.SecretIDList) > maxBatch {
-		return badRequest("ValidationException", "1 validation error detected: Value '[%s]' at 'secretIdList' "+
-			"failed to satisfy constraint: Member must have length less than or equal to %d",
-			strings.Join(in.SecretIDList, ", "), maxBatch)
-	}
-	if (len(in.SecretIDList) == 0) == (len(in.Filters) == 0) {
-		return invalidParameter("Either 'SecretIdList' or 'Filters' must be provided, but not both.")
-	}
-	if in.MaxResults != nil && len(in.Filters) == 0 {
-		return invalidParameter("'Filters' not specified. 'Filters' must also be specified when 'MaxResults' is provided.")
-	}
-	return nil
-}
 
 type batchError struct {
 	SecretID  string `json:"SecretId"`
@@ -43,102 +29,33 @@ type batchGetSecretValueOutput struct {
 	SecretValues []*secretValue
 	NextToken    string `json:",omitempty"`
 
-	query string
-	at    []int // the position of each value in the list
-	end   int
+	token func(int) string
 }
 
 func (o *batchGetSecretValueOutput) cut(how PageFault, keep int) {
-	o.SecretValues, o.NextToken = cutEntries(o.SecretValues, how, keep, func(i int) string {
-		if i < len(o.at) {
-			return encodeToken(o.query, o.at[i])
-		}
-		return encodeToken(o.query, o.end)
-	})
+	o.SecretValues, o.NextToken = cutEntries(o.SecretValues, how, keep, o.token)
 }
 
+// batchGetSecretValue reads the secrets from a position on, until all are read or the answer is large enough. A secret that cannot
+// be read adds an error to the answer. The permission to call it is that for no secret; reading each one needs its own.
 func (e *Emulator) batchGetSecretValue(q *request, in *batchGetSecretValueInput) (any, error) {
-	if err := in.check(); err != nil {
-		return nil, err
+	ids := in.SecretIDList
+	if len(ids) > maxBatch {
+		return nil, badRequest("ValidationException", "1 validation error detected: Value '[%s]' at 'secretIdList' "+
+			"failed to satisfy constraint: Member must have length less than or equal to %d", strings.Join(ids, ", "), maxBatch)
 	}
-	if err := e.allow(q, "BatchGetSecretValue", ""); err != nil {
-		return nil, err
+	if len(ids) == 0 {
+		return nil, invalidParameter("Either 'SecretIdList' or 'Filters' must be provided, but not both.")
 	}
-	if len(in.Filters) > 0 {
-		return e.batchByFilters(q, in)
-	}
-	out := &batchGetSecretValueOutput{query: "batch" + fingerprint(in.SecretIDList)}
-	at := 0
-	if err := decodeToken(in.NextToken, out.query, &at); err != nil {
-		return nil, err
-	}
-	e.fill(q, out, in.SecretIDList, max(at, 0))
-	if out.end < len(in.SecretIDList) {
-		out.NextToken = encodeToken(out.query, out.end)
-	}
-	return out, nil
-}
-
-// batchByFilters returns one page of the secrets that ListSecrets would find.
-func (e *Emulator) batchByFilters(q *request, in *batchGetSecretValueInput) (any, error) {
-	limit, err := pageSize(in.MaxResults, maxBatch)
+	query := "batch" + fingerprint(ids)
+	next, err := decodeToken[int](in.NextToken, query)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.allow(q, "ListSecrets", ""); err != nil {
-		return nil, err
-	}
-	matches, err := compileFilters(in.Filters)
-	if err != nil {
-		return nil, err
-	}
-	out := &batchGetSecretValueOutput{query: "batch" + fingerprint(in.Filters)}
-	at := 0
-	if err := decodeToken(in.NextToken, out.query, &at); err != nil {
-		return nil, err
-	}
-	names, seqs := e.namesAfter(at, limit+1, matches)
-	e.fill(q, out, names[:min(limit, len(names))], 0)
-	// From here on, positions refer to all secrets instead of this page.
-	for i, n := range out.at {
-		out.at[i] = seqs[n] - 1
-	}
-	done := out.end
-	out.end = at
-	if done > 0 {
-		out.end = seqs[done-1]
-	}
-	if done < len(names) {
-		out.NextToken = encodeToken(out.query, out.end)
-	}
-	return out, nil
-}
-
-// namesAfter returns the names and positions of up to limit matching secrets after a position, in order of
-// creation.
-func (e *Emulator) namesAfter(at, limit int, matches matcher) (names []string, seqs []int) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	now := e.now()
-	for _, s := range e.order {
-		if len(names) == limit {
-			break
-		}
-		if int(s.seq) <= at || s.deleted(now) || s.scheduled() || !matches(s) {
-			continue
-		}
-		names, seqs = append(names, s.name), append(seqs, int(s.seq))
-	}
-	return names, seqs
-}
-
-// fill reads the ids from a position on, until all are read or the answer is large enough. A secret that cannot
-// be read adds an error to the answer.
-func (e *Emulator) fill(q *request, out *batchGetSecretValueOutput, ids []string, from int) {
-	out.Errors, out.SecretValues = []batchError{}, []*secretValue{}
-	size := 0
-	for out.end = from; out.end < len(ids) && (size == 0 || size < e.maxBatchBytes); out.end++ {
-		id := ids[out.end]
+	out := &batchGetSecretValueOutput{Errors: []batchError{}, SecretValues: []*secretValue{}}
+	var at []int // the position of each value in the list
+	for size := 0; next < len(ids) && (size == 0 || size < e.maxBatchBytes); next++ {
+		id := ids[next]
 		v, err := e.batchEntry(q, id)
 		if errors.Is(err, errDropped) {
 			continue
@@ -149,9 +66,14 @@ func (e *Emulator) fill(q *request, out *batchGetSecretValueOutput, ids []string
 			continue
 		}
 		size += v.size()
-		out.SecretValues = append(out.SecretValues, v)
-		out.at = append(out.at, out.end)
+		out.SecretValues, at = append(out.SecretValues, v), append(at, next)
 	}
+	at = append(at, next)
+	out.token = func(i int) string { return encodeToken(query, at[i]) }
+	if next < len(ids) {
+		out.NextToken = encodeToken(query, next)
+	}
+	return out, nil
 }
 
 func (e *Emulator) batchEntry(q *request, id string) (*secretValue, error) {
@@ -172,6 +94,3 @@ func (v *secretValue) size() int {
 	}
 	return len(v.SecretBinary)
 }
-
-// String omits the value, so that no printed answer shows it.
-func (v *secretValue) String() string { return fmt.Sprintf("%s (%s)", v.ARN, v.VersionID) }

@@ -2,8 +2,8 @@ package emulator
 
 import (
 	"bytes"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -11,34 +11,26 @@ import (
 // A PutOption sets other properties of a secret than its value.
 type PutOption func(*secret, *putSettings)
 
-type putSettings struct {
-	binary bool
-	stages []string
-}
+type putSettings struct{ binary bool }
 
 // Binary stores the value as SecretBinary even if it is text.
 func Binary() PutOption {
 	return func(_ *secret, p *putSettings) { p.binary = true }
 }
 
-// Stages gives the version these labels instead of AWSCURRENT.
-func Stages(stages ...string) PutOption {
-	return func(_ *secret, p *putSettings) { p.stages = stages }
-}
-
 // Tags sets tags of the secret; other tags stay.
 func Tags(tags map[string]string) PutOption {
 	return func(s *secret, _ *putSettings) {
-		for k, v := range tags {
-			s.setTag(tag{Key: k, Value: v})
-		}
-		slices.SortFunc(s.tags, func(a, b tag) int { return strings.Compare(a.Key, b.Key) })
+		s.tags = withTags(s.tags, tagsOf(tags))
 	}
 }
 
-// Description sets the description of the secret.
-func Description(text string) PutOption {
-	return func(s *secret, _ *putSettings) { s.description = text }
+// tagsOf returns tags in order.
+func tagsOf(tags map[string]string) (all []tag) {
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		all = append(all, tag{Key: k, Value: tags[k]})
+	}
+	return all
 }
 
 // Put adds a version to a secret and returns the version's id. It creates or restores the secret if necessary.
@@ -60,11 +52,11 @@ func (e *Emulator) put(name string, value []byte, opts ...PutOption) (arn, versi
 		s = e.insert(name)
 	}
 	s.deleteAt = time.Time{}
-	p := putSettings{binary: !utf8.Valid(value), stages: []string{stageCurrent}}
+	p := putSettings{binary: !utf8.Valid(value)}
 	for _, o := range opts {
 		o(s, &p)
 	}
-	return s.arn, s.put(newUUID(), payload{data: bytes.Clone(value), binary: p.binary}, p.stages, e.now()).id
+	return s.arn, s.put(newUUID(), payload{data: bytes.Clone(value), binary: p.binary}, []string{stageCurrent}, e.now()).id
 }
 
 // Get returns the current value of a secret, and whether a client could read it.

@@ -6,22 +6,19 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
-const (
-	controlPrefix = "/_control/"
-
-	// maxBody is the maximum size of a request, with room for a raised value limit.
-	maxBody = 64 << 20
-)
+// maxBody is the maximum size of a request.
+const maxBody = 64 << 20
 
 // Name is what published tables of results call this server.
 const Name = "AWS emulator of this project"
 
 // An Emulator is an http.Handler that emulates Secrets Manager, Parameter Store, SQS, the container registries
-// and STS. It is safe for concurrent use. Create one with New or Start.
+// and STS. It is safe for concurrent use. Start creates one.
 type Emulator struct {
 	config
 	fake.CallLog[Call]
@@ -39,15 +36,10 @@ type Emulator struct {
 	queues   map[string]*Queue
 
 	identities identities
-	control    http.Handler
 }
 
-// New returns an Emulator. It accepts the access key "test" with the secret
+// build returns an Emulator. It accepts the access key "test" with the secret
 // key "test", unless WithCredentials says otherwise.
-func New(opts ...Option) *Emulator {
-	return build(configure(opts))
-}
-
 func build(c config) *Emulator {
 	e := &Emulator{config: c, secrets: map[string]*secret{}, parameters: map[string]*parameter{}}
 	for _, cred := range c.credentials {
@@ -56,7 +48,6 @@ func build(c config) *Emulator {
 	for _, r := range c.roles {
 		e.AddRole(r)
 	}
-	e.control = e.controlHandler()
 	return e
 }
 
@@ -86,8 +77,8 @@ type service interface {
 
 // ServeHTTP implements http.Handler.
 func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if strings.HasPrefix(r.URL.Path, controlPrefix) {
-		e.control.ServeHTTP(w, r)
+	if name, ok := strings.CutPrefix(r.URL.Path, controlPrefix); ok {
+		e.control(w, r, name)
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -136,4 +127,25 @@ func (e *Emulator) serve(q *request) (any, error) {
 		p.cut(q.fault.Page, q.fault.KeepEntries)
 	}
 	return out, nil
+}
+
+// A Call is one request to the AWS API. It contains no value.
+type Call struct {
+	Time        time.Time
+	Service     string // secretsmanager, ssm, sqs, ecr, ecr-public or sts
+	Operation   string
+	SecretIDs   []string // as named in the request
+	AccessKeyID string
+}
+
+// CallName returns the operation.
+func (c Call) CallName() string { return c.Operation }
+
+// Reset clears the calls and the recorded sessions. Secrets, roles, credentials and faults stay, and the
+// credentials of sessions remain valid.
+func (e *Emulator) Reset() {
+	e.CallLog.Reset()
+	e.identities.mu.Lock()
+	e.identities.sessions = nil
+	e.identities.mu.Unlock()
 }

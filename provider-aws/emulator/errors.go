@@ -59,15 +59,6 @@ func markedForDeletion() *apiError {
 	return invalidRequest("You can't perform this operation on the secret because it was marked for deletion.")
 }
 
-func invalidNextToken() *apiError {
-	return badRequest("InvalidNextTokenException", "Invalid NextToken.")
-}
-
-func tokenInUse(token, arn string) *apiError {
-	return badRequest("ResourceExistsException",
-		"You can't use ClientRequestToken %s because that value is already in use for a version of secret %s.", token, arn)
-}
-
 // accessDenied returns the error for a call that no policy allows. For actions without a single resource, the
 // text names none.
 func accessDenied(p *principal, action, resource string) *apiError {

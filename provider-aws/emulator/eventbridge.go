@@ -68,7 +68,7 @@ func (e *Emulator) emit(source, detailType string, resources []string, detail ma
 	e.queuesMu.Lock()
 	defer e.queuesMu.Unlock()
 	for _, q := range e.queues {
-		if q.isFed() {
+		if !q.unfed.Load() {
 			q.Send(string(body))
 		}
 	}

@@ -11,46 +11,44 @@ import (
 
 // A Fault describes how matching calls fail. The zero Fault matches every call and has no effect.
 type Fault struct {
-	// Call, Key and AccessKeyID select calls; empty matches all. Call is an operation. Key is the name of a
-	// secret or parameter, in which "*" matches any text. A call matches if it names such a secret or parameter,
-	// by name or ARN.
-	Call        string `json:"Operation,omitempty"`
-	Key         string `json:"SecretID,omitempty"`
-	AccessKeyID string `json:",omitempty"`
+	// Call and Key select calls; empty matches all. Call is an operation. Key is the name of a secret or parameter, in
+	// which "*" matches any text. A call matches if it names such a secret or parameter, by name or ARN.
+	Call string
+	Key  string
 
 	// Times is the number of calls, or entries, that fail; 0 means until removed.
-	Times int `json:",omitempty"`
+	Times int
 
 	// Latency delays the call.
-	Latency time.Duration `json:",omitempty"`
+	Latency time.Duration
 
 	// Hang holds the call until the fault is removed or the caller closes the connection.
-	Hang bool `json:",omitempty"`
+	Hang bool
 
 	// Code and Message make the call fail with an API error before it has any effect. Status is the HTTP
 	// status; the default is 500 for internal errors of the services, otherwise 400. A Status without a Code is
 	// an answer with an empty body.
-	Code    string `json:",omitempty"`
-	Message string `json:",omitempty"`
-	Status  int    `json:",omitempty"`
+	Code    string
+	Message string
+	Status  int
 
 	// RetryAfter is added to the error, in whole seconds.
-	RetryAfter time.Duration `json:",omitempty"`
+	RetryAfter time.Duration
 
 	// Entry puts Code and Message into the answer of BatchGetSecretValue for each matching secret; the other
 	// secrets are not affected. GetParameters lists such a parameter as invalid, and has no place for an error.
 	// Only Key selects here. For the batches of SQS, Key is a receipt, and a Status of 500 says that the caller is not at fault.
-	Entry bool `json:",omitempty"`
+	Entry bool
 
 	// Drop makes a batch omit each matching entry, which AWS should never do. It needs Entry.
-	Drop bool `json:",omitempty"`
+	Drop bool
 
 	// Body damages the answer after the call had its effect.
-	Body BodyFault `json:",omitempty"`
+	Body BodyFault
 
 	// Page ends the page of a list or batch after KeepEntries entries.
-	Page        PageFault `json:",omitempty"`
-	KeepEntries int       `json:",omitempty"`
+	Page        PageFault
+	KeepEntries int
 }
 
 // A BodyFault is a way to damage the body of an answer.
@@ -132,21 +130,15 @@ func (e *Emulator) applyFault(q *request, ids []string) error {
 	if err := fake.Pause(q.ctx, e.latency); err != nil {
 		return err
 	}
-	f := e.Take(func(f Fault) bool {
-		if f.Entry || f.Call != "" && f.Call != q.operation || f.AccessKeyID != "" && f.AccessKeyID != accessKeyOf(q.http) {
+	var err error
+	q.fault, err = e.Suffer(q.ctx, func(f Fault) bool {
+		if f.Entry || f.Call != "" && f.Call != q.operation {
 			return false
 		}
-		return f.Key == "" || slices.ContainsFunc(e.namesOf(ids), func(n string) bool { return glob(f.Key, n) })
+		return f.Key == "" || slices.ContainsFunc(ids, func(id string) bool { return glob(f.Key, e.nameOf(id)) })
 	})
-	if f == nil {
-		return nil
+	if err == nil && (q.fault.Code != "" || q.fault.Status != 0) {
+		return q.fault.asError()
 	}
-	q.fault = f.Fault
-	if err := f.Delay(q.ctx); err != nil {
-		return err
-	}
-	if q.fault.Code == "" && q.fault.Status == 0 {
-		return nil
-	}
-	return q.fault.asError()
+	return err
 }

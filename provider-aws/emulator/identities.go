@@ -21,8 +21,8 @@ type Credential struct {
 	Deny []Deny
 
 	// MFASerial is the user's MFA device, and MFACodes are its codes. Each code works once.
-	MFASerial string   `json:",omitempty"`
-	MFACodes  []string `json:",omitempty"`
+	MFASerial string
+	MFACodes  []string
 }
 
 // A Deny removes a permission. In both fields "*" matches any text.
@@ -32,7 +32,7 @@ type Deny struct {
 
 	// Secret is a secret's name. Empty means every secret, and actions such as
 	// secretsmanager:BatchGetSecretValue that are not about a single secret.
-	Secret string `json:",omitempty"`
+	Secret string
 }
 
 // A principal is an identity whose signature the emulator can check.
@@ -97,13 +97,6 @@ func (e *Emulator) AddCredential(c Credential) {
 		secretAccessKey: c.SecretAccessKey,
 		deny:            c.Deny,
 	})
-}
-
-// RemoveCredential removes an access key.
-func (e *Emulator) RemoveCredential(accessKeyID string) {
-	e.identities.mu.Lock()
-	defer e.identities.mu.Unlock()
-	delete(e.identities.principals, accessKeyID)
 }
 
 // glob matches a whole text against a pattern in which * matches any text, slashes included.

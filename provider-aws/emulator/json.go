@@ -48,24 +48,26 @@ func (s *jsonService) queryError(err *apiError) string {
 }
 
 func (*jsonService) encodeError(_ string, err *apiError) (string, []byte) {
-	body := map[string]string{"__type": err.Code, messageKey(err.Code): err.Message}
-	b, jsonErr := json.Marshal(body)
-	if jsonErr != nil {
-		return "", nil
+	return jsonContentType, marshal(map[string]string{"__type": err.Code, messageKey(err.Code): err.Message})
+}
+
+// marshal encodes what can always be encoded, such as texts and numbers.
+func marshal(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
 	}
-	return jsonContentType, b
+	return b
 }
 
 // frontEndErrors are the errors that occur before a request reaches the service. Their JSON is spelled
 // differently from the service's own errors.
 var frontEndErrors = map[string]bool{
-	"ExpiredTokenException":               true,
-	"IncompleteSignatureException":        true,
-	"InvalidSignatureException":           true,
-	"MissingAuthenticationTokenException": true,
-	"ThrottlingException":                 true,
-	"UnrecognizedClientException":         true,
-	"ValidationException":                 true,
+	"ExpiredTokenException":       true,
+	"InvalidSignatureException":   true,
+	"ThrottlingException":         true,
+	"UnrecognizedClientException": true,
+	"ValidationException":         true,
 }
 
 func messageKey(code string) string {
@@ -80,28 +82,63 @@ type input interface {
 	secretIDs() []string
 }
 
+// A nameless request names no secret.
+type nameless struct{}
+
+func (nameless) secretIDs() []string { return nil }
+
 type operation func(*Emulator, *request) ([]string, func() (any, error), error)
 
-// handle turns a typed method into an operation.
-func handle[In any, P interface {
+// decoded is what a typed method takes.
+type decoded[In any] interface {
 	*In
 	input
-}](run func(*Emulator, *request, P) (any, error)) operation {
+}
+
+// handle turns a typed method into an operation. The caller needs the permission for each secret that the request names.
+func handle[In any, P decoded[In]](run func(*Emulator, *request, P) (any, error)) operation {
 	return func(e *Emulator, q *request) ([]string, func() (any, error), error) {
 		in := P(new(In))
 		if err := json.Unmarshal(q.body, in); err != nil {
 			// The decoder's text can quote the request, so it is not passed on.
 			return nil, nil, badRequest("SerializationException", "The request is not valid JSON for %s.", q.operation)
 		}
-		return in.secretIDs(), func() (any, error) { return run(e, q, in) }, nil
+		ids := in.secretIDs()
+		return ids, func() (any, error) {
+			if len(ids) == 0 || q.operation == batchOperation {
+				ids = []string{""}
+			}
+			for _, id := range ids {
+				if err := e.allow(q, q.operation, id); err != nil {
+					return nil, err
+				}
+			}
+			return run(e, q, in)
+		}, nil
 	}
 }
 
+// onSecret turns a typed method on one secret into an operation. find finds it, and the method holds the lock.
+func onSecret[In any, P decoded[In]](find func(*Emulator, string) (*secret, error), run func(*Emulator, *secret, P) (any, error)) operation {
+	return handle(func(e *Emulator, _ *request, in P) (any, error) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		s, err := find(e, in.secretIDs()[0])
+		if err != nil {
+			return nil, err
+		}
+		return run(e, s, in)
+	})
+}
+
 // allow checks a permission of the caller on one secret, or without one.
-func (e *Emulator) allow(q *request, operation, secretID string) error {
-	action := q.service.name() + ":" + operation
-	if q.caller.denies(action, e.nameOf(secretID)) || !e.policyAllows(q, action, secretID) {
-		return accessDenied(q.caller, action, secretID)
+func (e *Emulator) allow(q *request, operation, id string) error {
+	action, resource := q.service.name()+":"+operation, id
+	if q.caller.denies(action, e.nameOf(id)) || !e.policyAllows(q, action, id) {
+		if q.service.name() == "sqs" {
+			action, resource = strings.ToLower(action), "arn:aws:sqs:"+e.region+":"+e.account+":"+id
+		}
+		return accessDenied(q.caller, action, resource)
 	}
 	return nil
 }
@@ -123,12 +160,4 @@ func (e *Emulator) nameOf(id string) string {
 		return s.name
 	}
 	return strings.TrimPrefix(id, e.arnPrefix())
-}
-
-func (e *Emulator) namesOf(ids []string) []string {
-	names := make([]string, 0, len(ids))
-	for _, id := range ids {
-		names = append(names, e.nameOf(id))
-	}
-	return names
 }

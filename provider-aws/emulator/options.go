@@ -3,12 +3,11 @@ package emulator
 import "time"
 
 const (
-	// DefaultMaxValueBytes is the size limit of Secrets Manager for one value.
-	DefaultMaxValueBytes = 65536
-
-	// DefaultMaxBatchBytes is how much secret data one answer of BatchGetSecretValue holds before the rest
+	// maxValueBytes is the size limit of Secrets Manager for one value.
+	maxValueBytes = 65536
+	// maxBatchBytes is how much secret data one answer of BatchGetSecretValue holds before the rest
 	// moves to the next page.
-	DefaultMaxBatchBytes = 1 << 20
+	maxBatchBytes = 1 << 20
 )
 
 // An Option changes the settings of a new Emulator.
@@ -18,11 +17,9 @@ type config struct {
 	address       string
 	region        string
 	account       string
-	maxValueBytes int
 	maxBatchBytes int
 	latency       time.Duration
 	now           func() time.Time
-	verifyToken   func(token string) error
 	credentials   []Credential
 	roles         []Role
 }
@@ -32,8 +29,7 @@ func configure(opts []Option) config {
 		address:       "127.0.0.1:0",
 		region:        "us-east-1",
 		account:       "000000000000",
-		maxValueBytes: DefaultMaxValueBytes,
-		maxBatchBytes: DefaultMaxBatchBytes,
+		maxBatchBytes: maxBatchBytes,
 		now:           time.Now,
 	}
 	for _, o := range opts {
@@ -45,22 +41,16 @@ func configure(opts []Option) config {
 	return c
 }
 
-// WithAddress sets the address that Start listens on; the default is a free
-// port on 127.0.0.1. It has no effect on New.
-func WithAddress(address string) Option {
-	return func(c *config) { c.address = address }
-}
+// WithAddress sets the loopback address that Start listens on; the default is a free
+// port on 127.0.0.1.
+func WithAddress(address string) Option { return func(c *config) { c.address = address } }
 
 // WithRegion sets the region that appears in ARNs; the default is us-east-1.
-func WithRegion(region string) Option {
-	return func(c *config) { c.region = region }
-}
+func WithRegion(region string) Option { return func(c *config) { c.region = region } }
 
 // WithAccount sets the account that appears in ARNs; the default is
 // 000000000000.
-func WithAccount(account string) Option {
-	return func(c *config) { c.account = account }
-}
+func WithAccount(account string) Option { return func(c *config) { c.account = account } }
 
 // WithCredentials replaces the default credentials test/test.
 func WithCredentials(credentials ...Credential) Option {
@@ -68,31 +58,13 @@ func WithCredentials(credentials ...Credential) Option {
 }
 
 // WithRoles registers roles that STS lets callers assume.
-func WithRoles(roles ...Role) Option {
-	return func(c *config) { c.roles = append(c.roles, roles...) }
-}
-
-// WithTokenVerifier makes AssumeRoleWithWebIdentity call verify with each web identity token. An error rejects
-// the token as InvalidIdentityToken. Without a verifier only the claims of tokens are checked, not their
-// signatures.
-func WithTokenVerifier(verify func(token string) error) Option {
-	return func(c *config) { c.verifyToken = verify }
-}
-
-// WithMaxValueBytes sets the size limit of one secret value.
-func WithMaxValueBytes(n int) Option {
-	return func(c *config) { c.maxValueBytes = n }
-}
+func WithRoles(roles ...Role) Option { return func(c *config) { c.roles = append(c.roles, roles...) } }
 
 // WithMaxBatchBytes sets how many bytes of secret data one answer of BatchGetSecretValue holds.
-func WithMaxBatchBytes(n int) Option {
-	return func(c *config) { c.maxBatchBytes = n }
-}
+func WithMaxBatchBytes(n int) Option { return func(c *config) { c.maxBatchBytes = n } }
 
 // WithLatency delays every call of the AWS API.
-func WithLatency(d time.Duration) Option {
-	return func(c *config) { c.latency = d }
-}
+func WithLatency(d time.Duration) Option { return func(c *config) { c.latency = d } }
 
 // WithClock replaces the clock for dates, scheduled deletions and the expiry of sessions and tokens. The age of
 // a signature is always measured with the real clock, because the SDK signs with it.

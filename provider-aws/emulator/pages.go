@@ -28,47 +28,24 @@ func cutEntries[T any](entries []T, how PageFault, keep int, rest func(int) stri
 
 // A pageToken is opaque to clients. It is valid only for the query that it continues, like a token of the
 // service.
-type pageToken struct {
-	Query    string          `json:"q"`
-	Position json.RawMessage `json:"p"`
+type pageToken[P any] struct {
+	Query    string
+	Position P
 }
 
-func encodeToken(query string, position any) string {
-	p, err := json.Marshal(position)
-	if err != nil {
-		panic(err) // a position has only numbers and strings
-	}
-	b, err := json.Marshal(pageToken{Query: query, Position: p})
-	if err != nil {
-		panic(err)
-	}
-	return base64.RawURLEncoding.EncodeToString(b)
+func encodeToken[P any](query string, position P) string {
+	return base64.RawURLEncoding.EncodeToString(marshal(pageToken[P]{query, position}))
 }
 
-// decodeToken decodes the position in a token. Without a token the position stays unchanged.
-func decodeToken(token, query string, position any) error {
-	if token == "" {
-		return nil
-	}
+// decodeToken decodes the position in a token. Without a token it is the zero value.
+func decodeToken[P any](token, query string) (position P, err error) {
+	var t pageToken[P]
 	b, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil {
-		return invalidNextToken()
+	if token != "" && (err != nil || json.Unmarshal(b, &t) != nil || t.Query != query) {
+		return position, badRequest("InvalidNextTokenException", "Invalid NextToken.")
 	}
-	var t pageToken
-	if err := json.Unmarshal(b, &t); err != nil || t.Query != query {
-		return invalidNextToken()
-	}
-	if err := json.Unmarshal(t.Position, position); err != nil {
-		return invalidNextToken()
-	}
-	return nil
+	return t.Position, nil
 }
 
 // fingerprint identifies a query, so that a token need not contain it.
-func fingerprint(query any) string {
-	b, err := json.Marshal(query)
-	if err != nil {
-		panic(err) // a query was decoded from JSON, so it can be encoded
-	}
-	return hashString(b)
-}
+func fingerprint(query any) string { return hashString(marshal(query)) }

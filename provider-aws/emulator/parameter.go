@@ -18,10 +18,8 @@ const (
 	tierIntelligent = "Intelligent-Tiering"
 )
 
-const (
-	maxParameterVersions = 100
-	maxParameterLabels   = 10
-)
+// maxParameterVersions is how many versions a parameter keeps. The oldest is removed first.
+const maxParameterVersions = 100
 
 // A parameter is protected by the emulator's lock.
 type parameter struct {
@@ -61,19 +59,10 @@ func (p *parameter) pick(selector string) *parameterVersion {
 	return p.versions[i]
 }
 
-// put adds a version. If there are too many, it removes the oldest, or fails if that has a label.
-func (p *parameter) put(value string, now time.Time) error {
-	if len(p.versions) == maxParameterVersions {
-		if len(p.versions[0].labels) > 0 {
-			return badRequest("ParameterMaxVersionLimitExceeded", "You attempted to create a new version of %s by calling the PutParameter API. "+
-				"Version %d, the oldest version, can't be deleted because it has a label associated with it. Move the label to another version of the parameter, and try again.",
-				p.name, p.versions[0].number)
-		}
-		p.versions = p.versions[1:]
-	}
+// put adds a version.
+func (p *parameter) put(value string, now time.Time) {
 	p.last++
-	p.versions = append(p.versions, &parameterVersion{number: p.last, value: value, modified: now})
-	return nil
+	p.versions = append(p.versions[max(0, len(p.versions)+1-maxParameterVersions):], &parameterVersion{number: p.last, value: value, modified: now})
 }
 
 // parameterARN returns the ARN of a parameter. A leading slash of the name is the slash of the ARN.

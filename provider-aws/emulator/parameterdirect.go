@@ -1,9 +1,6 @@
 package emulator
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // A ParameterOption sets other properties of a parameter than its value.
 type ParameterOption func(*parameter)
@@ -16,14 +13,7 @@ func List() ParameterOption { return func(p *parameter) { p.kind = typeStringLis
 
 // ParameterTags sets tags of the parameter; other tags stay.
 func ParameterTags(tags map[string]string) ParameterOption {
-	return func(p *parameter) {
-		var more []tag
-		for k, v := range tags {
-			more = append(more, tag{Key: k, Value: v})
-		}
-		p.tags = withTags(p.tags, more)
-		slices.SortFunc(p.tags, func(a, b tag) int { return strings.Compare(a.Key, b.Key) })
-	}
+	return func(p *parameter) { p.tags = withTags(p.tags, tagsOf(tags)) }
 }
 
 // PutParameter adds a version to a parameter and returns the version's number. It creates the parameter if
@@ -40,9 +30,7 @@ func (e *Emulator) PutParameter(name, value string, opts ...ParameterOption) (ve
 	for _, o := range opts {
 		o(p)
 	}
-	if err := p.put(value, e.now()); err != nil {
-		return 0
-	}
+	p.put(value, e.now())
 	return p.last
 }
 
@@ -51,7 +39,10 @@ func (e *Emulator) LabelParameter(name, label string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p := e.parameters[name]
-	p.label(label, p.current())
+	for _, v := range p.versions {
+		v.labels = slices.DeleteFunc(v.labels, func(l string) bool { return l == label })
+	}
+	p.current().labels = append(p.current().labels, label)
 }
 
 // DeleteParameter deletes a parameter with all its versions.

@@ -2,7 +2,6 @@ package emulator
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -21,35 +20,12 @@ type parameterFilter struct {
 	Values []string
 }
 
-var parameterFilterKey = regexp.MustCompile(`^(tag:.+|Name|Type|KeyId|Path|Label|Tier|DataType)$`)
-
-// check rejects a filter that the operation does not accept.
-func (f parameterFilter) check(byPath bool) error {
-	key, _, isTag := strings.Cut(f.Key, ":")
-	switch {
-	case len(f.Key) > 132 || !parameterFilterKey.MatchString(f.Key):
-		return invalidField("parameterFilters.1.member.key", "Member must satisfy regular expression pattern: tag:.+|Name|Type|KeyId|Path|Label|Tier|DataType")
-	case byPath && (isTag || key == "Name" || key == "Path" || key == "Tier" || key == "DataType"), !byPath && key == "Label":
+// check rejects a filter that the emulator does not have.
+func (f parameterFilter) check() error {
+	key, _, _ := strings.Cut(f.Key, ":")
+	options := map[string][]string{"tag": {"", "Equals", "BeginsWith"}, "Name": {"", "Equals", "BeginsWith", "Contains"}, "Path": {"", "Recursive", "OneLevel"}}
+	if len(f.Values) == 0 || !slices.Contains(options[key], f.Option) {
 		return badRequest("InvalidFilterKey", "The following filter key is not valid: %s. Verify the key and try again.", f.Key)
-	case len(f.Values) == 0 || len(f.Values) > 50:
-		return badRequest("InvalidFilterValue", "The filter %s must have between 1 and 50 values.", f.Key)
-	}
-	for _, v := range f.Values {
-		if err := checkLength("parameterFilters.1.member.values", len(v), 1, 1024); err != nil {
-			return err
-		}
-	}
-	options := []string{"", "Equals", "BeginsWith"}
-	switch key {
-	case "Path":
-		options = []string{"", "Recursive", "OneLevel"}
-	case "Name":
-		options = append(options, "Contains")
-	case "Label":
-		options = options[:2]
-	}
-	if !slices.Contains(options, f.Option) {
-		return badRequest("InvalidFilterOption", "The following filter option is not valid: %s.", f.Option)
 	}
 	return nil
 }
@@ -73,19 +49,8 @@ func (f parameterFilter) matches(p *parameter) bool {
 
 // values returns the texts of a parameter that a filter compares.
 func (f parameterFilter) values(p *parameter) []string {
-	switch f.Key {
-	case "Name":
+	if f.Key == "Name" {
 		return []string{p.name}
-	case "Type":
-		return []string{p.kind}
-	case "KeyId":
-		return []string{p.keyID}
-	case "Tier":
-		return []string{p.tier}
-	case "DataType":
-		return []string{p.dataType}
-	case "Label":
-		return p.current().labels
 	}
 	var values []string
 	for _, t := range p.tags {
@@ -111,20 +76,20 @@ type parameterQuery struct {
 
 // page returns the parameters of one page, and a function for the token of the page after the nth of them; 0 is
 // the start of this page. The caller holds the lock.
-func (e *Emulator) page(in parameterQuery, query any, atMost int, byPath bool, also func(*parameter) bool) (found []*parameter, more bool, token func(n int) string, err error) {
+func (e *Emulator) page(in parameterQuery, query any, atMost int, also func(*parameter) bool) (found []*parameter, more bool, token func(n int) string, err error) {
 	limit, err := pageSize(in.MaxResults, atMost)
 	if err != nil {
 		return nil, false, nil, err
 	}
 	for _, f := range in.ParameterFilters {
-		if err := f.check(byPath); err != nil {
+		if err := f.check(); err != nil {
 			return nil, false, nil, err
 		}
 	}
 	bound := fingerprint(query)
-	after := ""
-	if err := decodeToken(in.NextToken, bound, &after); err != nil {
-		return nil, false, nil, badRequest("InvalidNextToken", "The specified token is not valid.")
+	after, err := decodeToken[string](in.NextToken, bound)
+	if err != nil {
+		return nil, false, nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.parameters)) {
 		p := e.parameters[name]
@@ -165,17 +130,10 @@ func (o *getParametersByPathOutput) cut(how PageFault, keep int) {
 	o.Parameters, o.NextToken = cutEntries(o.Parameters, how, keep, o.token)
 }
 
-func (e *Emulator) getParametersByPath(q *request, in *getParametersByPathInput) (any, error) {
-	if !strings.HasPrefix(in.Path, "/") || !parameterChars.MatchString(in.Path) {
-		return nil, badRequest("ValidationException", "The parameter doesn't meet the parameter name requirements. The parameter name must begin with a forward slash \"/\". "+
-			"It can't be prefixed with \"aws\" or \"ssm\" (case-insensitive). It must use only letters, numbers, or the following symbols: . (period), - (hyphen), _ (underscore).")
-	}
-	if err := e.allow(q, "GetParametersByPath", in.Path); err != nil {
-		return nil, err
-	}
+func (e *Emulator) getParametersByPath(_ *request, in *getParametersByPathInput) (any, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	found, more, token, err := e.page(in.parameterQuery, []any{in.Path, in.Recursive, in.ParameterFilters}, maxByPath, true, func(p *parameter) bool {
+	found, more, token, err := e.page(in.parameterQuery, []any{in.Path, in.Recursive, in.ParameterFilters}, maxByPath, func(p *parameter) bool {
 		return below(p.name, in.Path, in.Recursive)
 	})
 	if err != nil {
@@ -183,9 +141,6 @@ func (e *Emulator) getParametersByPath(q *request, in *getParametersByPathInput)
 	}
 	out := &getParametersByPathOutput{Parameters: []*parameterValue{}, token: token}
 	for _, p := range found {
-		if in.WithDecryption && p.kind == typeSecureString && q.caller.denies("kms:Decrypt", p.name) {
-			return nil, errNoKey
-		}
 		out.Parameters = append(out.Parameters, e.valueOf(p, p.current(), "", in.WithDecryption))
 	}
 	if more {
@@ -194,9 +149,10 @@ func (e *Emulator) getParametersByPath(q *request, in *getParametersByPathInput)
 	return out, nil
 }
 
-type describeParametersInput struct{ parameterQuery }
-
-func (in *describeParametersInput) secretIDs() []string { return nil }
+type describeParametersInput struct {
+	nameless
+	parameterQuery
+}
 
 // parameterEntry describes a parameter without its value and tags.
 type parameterEntry struct {
@@ -223,13 +179,10 @@ func (o *describeParametersOutput) cut(how PageFault, keep int) {
 	o.Parameters, o.NextToken = cutEntries(o.Parameters, how, keep, o.token)
 }
 
-func (e *Emulator) describeParameters(q *request, in *describeParametersInput) (any, error) {
-	if err := e.allow(q, "DescribeParameters", ""); err != nil {
-		return nil, err
-	}
+func (e *Emulator) describeParameters(_ *request, in *describeParametersInput) (any, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	found, more, token, err := e.page(in.parameterQuery, []any{"describe", in.ParameterFilters}, maxDescribed, false, func(*parameter) bool { return true })
+	found, more, token, err := e.page(in.parameterQuery, []any{"describe", in.ParameterFilters}, maxDescribed, func(*parameter) bool { return true })
 	if err != nil {
 		return nil, err
 	}

@@ -5,22 +5,18 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strconv"
 )
 
 // systemsManager is the service with the parameters. Its other operations are not emulated.
 var systemsManager = &jsonService{scope: "ssm", target: "AmazonSSM.", operations: map[string]operation{
-	"AddTagsToResource":      handle((*Emulator).addTagsToResource),
-	"DeleteParameter":        handle((*Emulator).deleteParameter),
-	"DeleteParameters":       handle((*Emulator).deleteParameters),
-	"DescribeParameters":     handle((*Emulator).describeParameters),
-	"GetParameter":           handle((*Emulator).getParameter),
-	"GetParameters":          handle((*Emulator).getParameters),
-	"GetParametersByPath":    handle((*Emulator).getParametersByPath),
-	"LabelParameterVersion":  handle((*Emulator).labelParameterVersion),
-	"ListTagsForResource":    handle((*Emulator).listTagsForResource),
-	"PutParameter":           handle((*Emulator).putParameter),
-	"RemoveTagsFromResource": handle((*Emulator).removeTagsFromResource),
+	"AddTagsToResource":   handle((*Emulator).addTagsToResource),
+	"DeleteParameter":     handle((*Emulator).deleteParameter),
+	"DescribeParameters":  handle((*Emulator).describeParameters),
+	"GetParameter":        handle((*Emulator).getParameter),
+	"GetParameters":       handle((*Emulator).getParameters),
+	"GetParametersByPath": handle((*Emulator).getParametersByPath),
+	"ListTagsForResource": handle((*Emulator).listTagsForResource),
+	"PutParameter":        handle((*Emulator).putParameter),
 }}
 
 // parameterRef is the field of a request that names one parameter.
@@ -38,11 +34,6 @@ type parameterValue struct {
 	Type             string
 	Value            string
 	Version          int64
-}
-
-// String omits the value, so that no printed answer shows it.
-func (v *parameterValue) String() string {
-	return v.ARN + " (" + strconv.FormatInt(v.Version, 10) + ")"
 }
 
 // valueOf returns a version as an answer. Without decryption the value of a SecureString is unusable.
@@ -96,9 +87,6 @@ type getParameterInput struct {
 type getParameterOutput struct{ Parameter *parameterValue }
 
 func (e *Emulator) getParameter(q *request, in *getParameterInput) (any, error) {
-	if err := e.allow(q, "GetParameter", in.Name); err != nil {
-		return nil, err
-	}
 	v, err := e.readParameter(q, in.Name, in.WithDecryption)
 	if err != nil {
 		return nil, err
@@ -126,11 +114,6 @@ type getParametersOutput struct {
 func (e *Emulator) getParameters(q *request, in *getParametersInput) (any, error) {
 	if err := checkLength("names", len(in.Names), 1, maxParameterBatch); err != nil {
 		return nil, err
-	}
-	for _, id := range in.Names {
-		if err := e.allow(q, "GetParameters", id); err != nil {
-			return nil, err
-		}
 	}
 	out := &getParametersOutput{InvalidParameters: []string{}, Parameters: []*parameterValue{}}
 	found := map[string]*parameterValue{}
@@ -179,11 +162,8 @@ type putParameterOutput struct {
 	Version int64
 }
 
-func (e *Emulator) putParameter(q *request, in *putParameterInput) (any, error) {
+func (e *Emulator) putParameter(_ *request, in *putParameterInput) (any, error) {
 	if err := in.check(); err != nil {
-		return nil, err
-	}
-	if err := e.allow(q, "PutParameter", in.Name); err != nil {
 		return nil, err
 	}
 	e.mu.Lock()
@@ -199,9 +179,7 @@ func (e *Emulator) putParameter(q *request, in *putParameterInput) (any, error) 
 	if err := in.change(&changed); err != nil {
 		return nil, err
 	}
-	if err := changed.put(in.Value, e.now()); err != nil {
-		return nil, err
-	}
+	changed.put(in.Value, e.now())
 	e.parameters[in.Name] = &changed
 	return &putParameterOutput{Tier: changed.tier, Version: changed.last}, nil
 }
@@ -226,19 +204,16 @@ func (in *putParameterInput) change(p *parameter) error {
 		// existing parameter.
 		p.keyID = cmp.Or(in.KeyID, "alias/aws/ssm")
 	}
-	return in.matchPattern(p.pattern)
+	return nil
 }
 
 type deleteParameterInput struct{ parameterRef }
 
-func (e *Emulator) deleteParameter(q *request, in *deleteParameterInput) (any, error) {
-	if err := e.allow(q, "DeleteParameter", in.Name); err != nil {
-		return nil, err
-	}
+func (e *Emulator) deleteParameter(_ *request, in *deleteParameterInput) (any, error) {
 	if !e.dropParameter(in.Name) {
 		return nil, badRequest("ParameterNotFound", "")
 	}
-	return struct{}{}, nil
+	return nothing{}, nil
 }
 
 func (e *Emulator) dropParameter(name string) bool {
@@ -247,33 +222,4 @@ func (e *Emulator) dropParameter(name string) bool {
 	_, ok := e.parameters[name]
 	delete(e.parameters, name)
 	return ok
-}
-
-type deleteParametersInput struct{ Names []string }
-
-func (in *deleteParametersInput) secretIDs() []string { return in.Names }
-
-type deleteParametersOutput struct {
-	DeletedParameters []string
-	InvalidParameters []string
-}
-
-func (e *Emulator) deleteParameters(q *request, in *deleteParametersInput) (any, error) {
-	if err := checkLength("names", len(in.Names), 1, maxParameterBatch); err != nil {
-		return nil, err
-	}
-	for _, name := range in.Names {
-		if err := e.allow(q, "DeleteParameters", name); err != nil {
-			return nil, err
-		}
-	}
-	out := &deleteParametersOutput{DeletedParameters: []string{}, InvalidParameters: []string{}}
-	for _, name := range in.Names {
-		if e.dropParameter(name) {
-			out.DeletedParameters = append(out.DeletedParameters, name)
-		} else {
-			out.InvalidParameters = append(out.InvalidParameters, name)
-		}
-	}
-	return out, nil
 }

@@ -6,11 +6,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
-// A Policy is an IAM policy document. The emulator knows Action and Resource with *, the conditions StringEquals and
-// StringLike on aws:PrincipalTag, and the variable ${aws:PrincipalTag/key}. Anything else is an error when the document is
-// decoded, so that no part of a policy is ignored.
+// A Policy is an IAM policy document. The emulator knows Allow with Action and Resource with *, the condition StringLike on
+// aws:PrincipalTag, and the variable ${aws:PrincipalTag/key}. ParsePolicy rejects anything else, so that no part of a policy is ignored.
 type Policy struct {
 	Version   string
 	Statement []Statement
@@ -18,103 +19,53 @@ type Policy struct {
 
 // A Statement is one statement of a Policy.
 type Statement struct {
-	Sid       string `json:",omitempty"`
+	Sid       string
 	Effect    string
-	Action    OneOrMore
-	Resource  OneOrMore
-	Condition map[string]map[string]OneOrMore `json:",omitempty"`
+	Action    fake.OneOrMore
+	Resource  fake.OneOrMore
+	Condition struct{ StringLike map[string]fake.OneOrMore }
 }
-
-// OneOrMore is one text or a list of them.
-type OneOrMore []string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (m *OneOrMore) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, (*audience)(m)) }
 
 const principalTag = "aws:PrincipalTag/"
-
-// conditions compare a wanted text with that of the caller.
-var conditions = map[string]func(want, has string) bool{
-	"StringEquals": func(want, has string) bool { return want == has },
-	"StringLike":   glob,
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (p *Policy) UnmarshalJSON(b []byte) error {
-	type plain Policy
-	d := json.NewDecoder(strings.NewReader(string(b)))
-	d.DisallowUnknownFields()
-	if err := d.Decode((*plain)(p)); err != nil {
-		return err
-	}
-	for i, s := range p.Statement {
-		if err := s.check(); err != nil {
-			return fmt.Errorf("statement %d: %w", i, err)
-		}
-	}
-	return nil
-}
-
-func (s Statement) check() error {
-	if s.Effect != "Allow" && s.Effect != "Deny" || len(s.Action) == 0 || len(s.Resource) == 0 {
-		return fmt.Errorf("effect %q, action %q and resource %q: Effect must be Allow or Deny, and the others must be set", s.Effect, s.Action, s.Resource)
-	}
-	for operator, keys := range s.Condition {
-		if conditions[operator] == nil {
-			return fmt.Errorf("the condition %s is not emulated", operator)
-		}
-		for key := range keys {
-			if !strings.HasPrefix(key, principalTag) {
-				return fmt.Errorf("the condition key %s is not emulated", key)
-			}
-		}
-	}
-	return nil
-}
 
 // ParsePolicy decodes a policy document. It panics if that is not possible, because documents are part of a test.
 func ParsePolicy(document string) *Policy {
 	p := &Policy{}
-	if err := json.Unmarshal([]byte(document), p); err != nil {
+	d := json.NewDecoder(strings.NewReader(document))
+	d.DisallowUnknownFields()
+	if err := d.Decode(p); err != nil {
 		panic(err)
+	}
+	for i, s := range p.Statement {
+		known := s.Effect == "Allow"
+		for key := range s.Condition.StringLike {
+			known = known && strings.HasPrefix(key, principalTag)
+		}
+		if !known {
+			panic(fmt.Sprintf("statement %d is not emulated", i))
+		}
 	}
 	return p
 }
 
-// allows reports whether a statement allows a call, and none denies it.
+// allows reports whether a statement allows a call.
 func (p *Policy) allows(action, resource string, tags map[string]string) bool {
-	allowed := false
-	for _, s := range p.Statement {
-		if !s.matches(action, resource, tags) {
-			continue
-		}
-		if s.Effect == "Deny" {
-			return false
-		}
-		allowed = true
-	}
-	return allowed
+	return slices.ContainsFunc(p.Statement, func(s Statement) bool { return s.matches(action, resource, tags) })
 }
 
 func (s Statement) matches(action, resource string, tags map[string]string) bool {
-	like := func(patterns OneOrMore, has string, equal func(want, has string) bool) bool {
+	like := func(patterns fake.OneOrMore, has string) bool {
 		return slices.ContainsFunc(patterns, func(t string) bool {
 			want, ok := expand(t, tags)
-			return ok && equal(want, has)
+			return ok && glob(want, has)
 		})
 	}
-	if !like(s.Action, action, glob) || !like(s.Resource, resource, glob) {
-		return false
-	}
-	for operator, keys := range s.Condition {
-		for key, wanted := range keys {
-			has, ok := tags[strings.TrimPrefix(key, principalTag)]
-			if !ok || !like(wanted, has, conditions[operator]) {
-				return false
-			}
+	for key, wanted := range s.Condition.StringLike {
+		if has, ok := tags[strings.TrimPrefix(key, principalTag)]; !ok || !like(wanted, has) {
+			return false
 		}
 	}
-	return true
+	return like(s.Action, action) && like(s.Resource, resource)
 }
 
 var variable = regexp.MustCompile(`\$\{([^}]*)\}`)
@@ -133,10 +84,7 @@ func expand(text string, tags map[string]string) (string, bool) {
 
 // policyAllows reports whether the policy of the caller's role, if there is one, allows an action.
 func (e *Emulator) policyAllows(q *request, action, id string) bool {
-	if q.caller.policy == nil {
-		return true
-	}
-	return q.caller.policy.allows(action, e.resourceOf(q, id), q.caller.session.Tags)
+	return q.caller.policy == nil || q.caller.policy.allows(action, e.resourceOf(q, id), q.caller.session.Tags)
 }
 
 // resourceOf returns the ARN of a secret or parameter, also of one that does not exist; * for a call that names none.

@@ -62,11 +62,8 @@ func (e *Emulator) OccupyRegion(region string) {
 
 func (e *Emulator) checkReplicas(replicas []replica) error {
 	for i, r := range replicas {
-		if r.Region == "" || r.Region == e.region {
+		if r.Region == "" || r.Region == e.region || slices.ContainsFunc(replicas[:i], func(o replica) bool { return o.Region == r.Region }) {
 			return invalidParameter("Invalid replica region.")
-		}
-		if slices.ContainsFunc(replicas[:i], func(o replica) bool { return o.Region == r.Region }) {
-			return invalidParameter("Replica regions must be unique.")
 		}
 	}
 	return nil
@@ -83,10 +80,6 @@ func (e *Emulator) replicate(s *secret, replicas []replica) {
 	}
 }
 
-func stillReplicated(s *secret) error {
-	return invalidRequest("You can't delete secret %s that still has replica regions.", s.name)
-}
-
 type replicationAnswer struct {
 	ARN               string
 	ReplicationStatus []replica
@@ -95,30 +88,12 @@ type replicationAnswer struct {
 type replicateSecretToRegionsInput struct {
 	secretRef
 
-	AddReplicaRegions           []replica
-	ForceOverwriteReplicaSecret bool
+	AddReplicaRegions []replica
 }
 
-func (e *Emulator) replicateSecretToRegions(q *request, in *replicateSecretToRegionsInput) (any, error) {
-	if len(in.AddReplicaRegions) == 0 {
-		return nil, invalidField("addReplicaRegions", "Member must have length greater than or equal to 1")
-	}
-	if err := e.checkReplicas(in.AddReplicaRegions); err != nil {
+func (e *Emulator) replicateSecretToRegions(s *secret, in *replicateSecretToRegionsInput) (any, error) {
+	if err := e.checkReplicas(slices.Concat(s.replicas, in.AddReplicaRegions)); err != nil {
 		return nil, err
-	}
-	if err := e.allow(q, "ReplicateSecretToRegions", in.SecretID); err != nil {
-		return nil, err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s, err := e.find(in.SecretID)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range in.AddReplicaRegions {
-		if slices.ContainsFunc(s.replicas, func(o replica) bool { return o.Region == r.Region }) {
-			return nil, invalidParameter("The secret is already replicated to region %s.", r.Region)
-		}
 	}
 	e.replicate(s, in.AddReplicaRegions)
 	return &replicationAnswer{s.arn, slices.Clone(s.replicas)}, nil
@@ -130,16 +105,7 @@ type removeRegionsInput struct {
 	RemoveReplicaRegions []string
 }
 
-func (e *Emulator) removeRegionsFromReplication(q *request, in *removeRegionsInput) (any, error) {
-	if err := e.allow(q, "RemoveRegionsFromReplication", in.SecretID); err != nil {
-		return nil, err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s, err := e.find(in.SecretID)
-	if err != nil {
-		return nil, err
-	}
+func (*Emulator) removeRegionsFromReplication(s *secret, in *removeRegionsInput) (any, error) {
 	s.replicas = slices.DeleteFunc(s.replicas, func(r replica) bool { return slices.Contains(in.RemoveReplicaRegions, r.Region) })
 	return &replicationAnswer{s.arn, slices.Clone(s.replicas)}, nil
 }
@@ -152,16 +118,7 @@ type resourcePolicyAnswer struct {
 
 type getResourcePolicyInput struct{ secretRef }
 
-func (e *Emulator) getResourcePolicy(q *request, in *getResourcePolicyInput) (any, error) {
-	if err := e.allow(q, "GetResourcePolicy", in.SecretID); err != nil {
-		return nil, err
-	}
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	s, err := e.find(in.SecretID)
-	if err != nil {
-		return nil, err
-	}
+func (*Emulator) getResourcePolicy(s *secret, _ *getResourcePolicyInput) (any, error) {
 	return &resourcePolicyAnswer{ARN: s.arn, Name: s.name, ResourcePolicy: s.policy}, nil
 }
 
@@ -172,7 +129,7 @@ type putResourcePolicyInput struct {
 	BlockPublicPolicy bool
 }
 
-func (e *Emulator) putResourcePolicy(q *request, in *putResourcePolicyInput) (any, error) {
+func (e *Emulator) putResourcePolicy(s *secret, in *putResourcePolicyInput) (any, error) {
 	var policy struct {
 		Statement []struct {
 			Effect    string
@@ -186,15 +143,6 @@ func (e *Emulator) putResourcePolicy(q *request, in *putResourcePolicyInput) (an
 		if in.BlockPublicPolicy && s.Effect == "Allow" && s.Principal == "*" {
 			return nil, badRequest("PublicPolicyException", "This resource policy grants broad access to your secret.")
 		}
-	}
-	if err := e.allow(q, "PutResourcePolicy", in.SecretID); err != nil {
-		return nil, err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s, err := e.find(in.SecretID)
-	if err != nil {
-		return nil, err
 	}
 	s.policy, s.changed = in.ResourcePolicy, e.now()
 	return &resourcePolicyAnswer{ARN: s.arn, Name: s.name}, nil

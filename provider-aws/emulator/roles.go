@@ -15,32 +15,32 @@ type Role struct {
 
 	// Principals are the ARNs of users and roles that can assume the role. If it is empty and ExternalID is
 	// set, any caller can.
-	Principals []string `json:",omitempty"`
+	Principals []string
 
 	// ExternalID, if set, is required in AssumeRole.
-	ExternalID string `json:",omitempty"`
+	ExternalID string
 
 	// MFA requires users to show their MFA device.
-	MFA bool `json:",omitempty"`
+	MFA bool
 
 	// WebIdentities are the tokens that AssumeRoleWithWebIdentity accepts.
-	WebIdentities []WebIdentity `json:",omitempty"`
+	WebIdentities []WebIdentity
 
 	// MaxSessionDuration is the maximum that callers can request; the default is one hour.
-	MaxSessionDuration time.Duration `json:",omitempty"`
+	MaxSessionDuration time.Duration
 
 	// Deny lists the actions that sessions are not allowed to do; everything else is allowed.
-	Deny []Deny `json:",omitempty"`
+	Deny []Deny
 
 	// Policy limits what sessions can do with secrets and parameters; nil allows everything that Deny does not list.
-	Policy *Policy `json:",omitempty"`
+	Policy *Policy
 }
 
 // A WebIdentity selects tokens by their claims. An empty field accepts all.
 type WebIdentity struct {
-	Issuer   string `json:",omitempty"`
-	Subject  string `json:",omitempty"`
-	Audience string `json:",omitempty"`
+	Issuer   string
+	Subject  string
+	Audience string
 }
 
 // AddRole adds a role, or replaces the one with the same ARN.
@@ -83,13 +83,13 @@ type Session struct {
 	RoleARN           string
 	Name              string
 	AssumedRoleARN    string
-	ExternalID        string            `json:",omitempty"`
-	Tags              map[string]string `json:",omitempty"` // including inherited ones
-	TransitiveTagKeys []string          `json:",omitempty"`
-	Subject           string            `json:",omitempty"` // of a web identity
-	Audience          string            `json:",omitempty"`
-	SourceAccessKeyID string            `json:",omitempty"` // of the caller of AssumeRole
-	Chain             []string          // the ARNs of the assumed roles, this one last
+	ExternalID        string
+	Tags              map[string]string // including inherited ones
+	TransitiveTagKeys []string
+	Subject           string // of a web identity
+	Audience          string
+	SourceAccessKeyID string   // of the caller of AssumeRole
+	Chain             []string // the ARNs of the assumed roles, this one last
 	Issued            time.Time
 	Expires           time.Time
 }

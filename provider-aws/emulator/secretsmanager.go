@@ -1,24 +1,25 @@
 package emulator
 
+import "fmt"
+
 // secretsManager is the service with the secrets.
 var secretsManager = &jsonService{scope: "secretsmanager", target: "secretsmanager.", operations: map[string]operation{
-	"BatchGetSecretValue":          handle((*Emulator).batchGetSecretValue),
+	batchOperation:                 handle((*Emulator).batchGetSecretValue),
 	"CreateSecret":                 handle((*Emulator).createSecret),
-	"DeleteSecret":                 handle((*Emulator).deleteSecret),
-	"DescribeSecret":               handle((*Emulator).describeSecret),
-	"GetResourcePolicy":            handle((*Emulator).getResourcePolicy),
+	"DeleteSecret":                 onSecret((*Emulator).findAny, (*Emulator).deleteSecret),
+	"DescribeSecret":               onSecret((*Emulator).findAny, (*Emulator).describeSecret),
+	"GetResourcePolicy":            onSecret((*Emulator).find, (*Emulator).getResourcePolicy),
 	"GetSecretValue":               handle((*Emulator).getSecretValue),
-	"ListSecretVersionIds":         handle((*Emulator).listSecretVersionIDs),
+	"ListSecretVersionIds":         onSecret((*Emulator).findAny, (*Emulator).listSecretVersionIDs),
 	"ListSecrets":                  handle((*Emulator).listSecrets),
-	"PutResourcePolicy":            handle((*Emulator).putResourcePolicy),
-	"PutSecretValue":               handle((*Emulator).putSecretValue),
-	"RemoveRegionsFromReplication": handle((*Emulator).removeRegionsFromReplication),
-	"ReplicateSecretToRegions":     handle((*Emulator).replicateSecretToRegions),
-	"RestoreSecret":                handle((*Emulator).restoreSecret),
-	"TagResource":                  handle((*Emulator).tagResource),
-	"UntagResource":                handle((*Emulator).untagResource),
-	"UpdateSecret":                 handle((*Emulator).updateSecret),
-	"UpdateSecretVersionStage":     handle((*Emulator).updateSecretVersionStage),
+	"PutResourcePolicy":            onSecret((*Emulator).find, (*Emulator).putResourcePolicy),
+	"PutSecretValue":               onSecret((*Emulator).find, (*Emulator).putSecretValue),
+	"RemoveRegionsFromReplication": onSecret((*Emulator).find, (*Emulator).removeRegionsFromReplication),
+	"ReplicateSecretToRegions":     onSecret((*Emulator).find, (*Emulator).replicateSecretToRegions),
+	"RestoreSecret":                onSecret((*Emulator).findAny, (*Emulator).restoreSecret),
+	"TagResource":                  onSecret((*Emulator).find, (*Emulator).tagResource),
+	"UpdateSecret":                 onSecret((*Emulator).find, (*Emulator).updateSecret),
+	"UpdateSecretVersionStage":     onSecret((*Emulator).find, (*Emulator).updateSecretVersionStage),
 }}
 
 // secretRef is the field of a request that names one secret.
@@ -55,21 +56,12 @@ func (n *newValue) payload() payload {
 
 // check validates a new value like the service: text or binary, its size, and the token that becomes the
 // version's id.
-func (n *newValue) check(maxBytes int) error {
-	switch {
-	case n.SecretString != nil && n.SecretBinary != nil:
+func (n *newValue) check() error {
+	if n.SecretString != nil && n.SecretBinary != nil {
 		return invalidParameter("You can't specify both a binary secret value and a string secret value in the same secret.")
-	case n.SecretString != nil:
-		if err := checkLength("secretString", len(*n.SecretString), 1, maxBytes); err != nil {
-			return err
-		}
-	case n.SecretBinary != nil:
-		if err := checkLength("secretBinary", len(n.SecretBinary), 1, maxBytes); err != nil {
-			return err
-		}
 	}
-	if n.ClientRequestToken == "" {
-		return invalidRequest("You must provide a ClientRequestToken value. We recommend a UUID-type value.")
+	if size := len(n.payload().data); n.given() && (size == 0 || size > maxValueBytes) {
+		return invalidField("secretString", fmt.Sprintf("Member must have length less than or equal to %d", maxValueBytes))
 	}
 	if l := len(n.ClientRequestToken); l < 32 || l > 64 {
 		return invalidParameter("ClientRequestToken must be 32-64 characters long.")
@@ -84,5 +76,6 @@ func (n *newValue) replayed(s *secret) (*version, error) {
 	if v == nil || v.value.equal(n.payload()) {
 		return v, nil
 	}
-	return nil, tokenInUse(n.ClientRequestToken, s.arn)
+	return nil, badRequest("ResourceExistsException",
+		"You can't use ClientRequestToken %s because that value is already in use for a version of secret %s.", n.ClientRequestToken, s.arn)
 }

@@ -4,14 +4,8 @@ import (
 	"encoding/xml"
 	"net/url"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
-)
-
-const (
-	defaultUserSession = 12 * time.Hour
-	maxUserSession     = 36 * time.Hour
 )
 
 type getSessionTokenResult struct {
@@ -24,34 +18,15 @@ func (e *Emulator) getSessionToken(q *request, form url.Values) (any, error) {
 	if q.caller.session != nil {
 		return nil, forbidden("Cannot call GetSessionToken with session credentials")
 	}
-	d, err := userSessionDuration(form)
+	d, err := durationOf(form, 12*time.Hour, 36*time.Hour, "1 validation error detected: Value at 'durationSeconds' failed to satisfy constraint")
 	if err != nil {
 		return nil, err
 	}
-	if err := q.caller.showMFA(form, false, "sts:GetSessionToken"); err != nil {
+	if err := q.caller.showMFA(form, false); err != nil {
 		return nil, err
 	}
 	user := principal{arn: q.caller.arn, userID: q.caller.userID, deny: q.caller.deny, mfa: q.caller.mfa}
 	return &getSessionTokenResult{Credentials: e.record(user, Session{SourceAccessKeyID: accessKeyOf(q.http)}, d)}, nil
-}
-
-func userSessionDuration(form url.Values) (time.Duration, error) {
-	if !form.Has("DurationSeconds") {
-		return defaultUserSession, nil
-	}
-	n, err := strconv.Atoi(form.Get("DurationSeconds"))
-	d := time.Duration(n) * time.Second
-	if err != nil || d < minSession {
-		return 0, durationOutOfRange("greater than or equal to 900")
-	}
-	if d > maxUserSession {
-		return 0, durationOutOfRange("less than or equal to 129600")
-	}
-	return d, nil
-}
-
-func durationOutOfRange(constraint string) *apiError {
-	return badRequest("ValidationError", "1 validation error detected: Value at 'durationSeconds' failed to satisfy constraint: Member must have value %s", constraint)
 }
 
 // ofRole reports whether this is a session of a role.
@@ -78,13 +53,10 @@ func (d *mfaDevice) take(code string) bool {
 }
 
 // showMFA checks the MFA device that a call shows, if it shows one or must.
-func (p *principal) showMFA(form url.Values, must bool, action string) error {
+func (p *principal) showMFA(form url.Values, must bool) error {
 	serial, code := form.Get("SerialNumber"), form.Get("TokenCode")
 	switch {
-	case serial == "" && code == "":
-		if must {
-			return forbidden("User: " + p.arn + " is not authorized to perform: " + action)
-		}
+	case serial == "" && code == "" && !must:
 		return nil
 	case serial == "" || p.mfa == nil || p.mfa.serial != serial:
 		return forbidden("MultiFactorAuthentication failed, unable to validate MFA code.  Please verify your MFA serial number is valid and associated with this user.")

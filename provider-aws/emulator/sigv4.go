@@ -31,66 +31,54 @@ type signature struct {
 	signature   string
 }
 
-func parseSignature(header string) (signature, bool) {
-	rest, ok := strings.CutPrefix(header, signatureAlgorithm)
-	if !ok {
-		return signature{}, false
-	}
-	var s signature
+// parseSignature returns the zero signature for another header.
+func parseSignature(header string) (s signature) {
+	rest, _ := strings.CutPrefix(header, signatureAlgorithm)
 	for field := range strings.SplitSeq(rest, ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(field), "=")
 		switch name {
 		case "Credential":
-			scope := strings.Split(value, "/")
-			if len(scope) != 5 {
-				return signature{}, false
+			if scope := strings.Split(value, "/"); len(scope) == 5 {
+				s.accessKeyID, s.region, s.service = scope[0], scope[2], scope[3]
 			}
-			s.accessKeyID, s.region, s.service = scope[0], scope[2], scope[3]
 		case "SignedHeaders":
 			s.headers = strings.Split(value, ";")
 		case "Signature":
 			s.signature = value
 		}
 	}
-	return s, s.accessKeyID != "" && len(s.headers) > 0 && s.signature != ""
+	return s
 }
 
 func accessKeyOf(r *http.Request) string {
-	s, _ := parseSignature(r.Header.Get("Authorization"))
-	return s.accessKeyID
+	return parseSignature(r.Header.Get("Authorization")).accessKeyID
+}
+
+// authError is an error before the request reaches the service. Its code differs between JSON services and query services.
+func authError(s service, query, json, message string) *apiError {
+	if _, ok := s.(*jsonService); ok {
+		return badRequest(json, "%s", message)
+	}
+	return &apiError{Status: http.StatusForbidden, Code: query, Message: message}
 }
 
 // authenticate returns the principal that signed a request. It signs the request again with the key of that
-// principal, and compares the signatures.
+// principal, and compares the signatures. A missing or wrong session token is an unknown client.
 func (e *Emulator) authenticate(q *request) (*principal, error) {
 	h := q.http.Header
-	if h.Get("Authorization") == "" {
-		return nil, missingAuthentication(q.service)
-	}
-	s, ok := parseSignature(h.Get("Authorization"))
-	if !ok {
-		return nil, badRequest(codeFor(q.service, "IncompleteSignature"), "The request signature does not conform to AWS standards.")
-	}
+	s := parseSignature(h.Get("Authorization"))
 	p := e.identities.principal(s.accessKeyID)
 	if p == nil || subtle.ConstantTimeCompare([]byte(p.sessionToken), []byte(h.Get("X-Amz-Security-Token"))) == 0 {
-		return nil, unknownClient(q.service)
+		return nil, authError(q.service, "InvalidClientTokenId", "UnrecognizedClientException", "The security token included in the request is invalid.")
 	}
 	if p.expired(e.now()) {
-		return nil, expiredSession(q.service)
+		return nil, authError(q.service, "ExpiredToken", "ExpiredTokenException", "The security token included in the request is expired")
 	}
 	at, err := time.Parse(amzDate, h.Get("X-Amz-Date"))
-	if err != nil || s.service != q.service.name() {
-		return nil, wrongSignature(q.service)
-	}
-	if d := time.Since(at); d > maxSkew || d < -maxSkew {
-		return nil, staleSignature(q.service, at)
-	}
-	want, err := p.sign(q, s, at)
-	if err != nil {
-		return nil, err
-	}
-	if subtle.ConstantTimeCompare([]byte(want), []byte(s.signature)) == 0 {
-		return nil, wrongSignature(q.service)
+	valid := err == nil && time.Since(at).Abs() <= maxSkew && s.service == q.service.name()
+	if !valid || subtle.ConstantTimeCompare([]byte(p.sign(q, s, at)), []byte(s.signature)) == 0 {
+		return nil, authError(q.service, "SignatureDoesNotMatch", "InvalidSignatureException", "The request signature we calculated does not match the signature you provided. "+
+			"Check your AWS Secret Access Key and signing method. Consult the service documentation for details.")
 	}
 	return p, nil
 }
@@ -99,18 +87,14 @@ func (e *Emulator) authenticate(q *request) (*principal, error) {
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. Vault, for
 // example, signs / and sends the request to //.
 func canonical(p string) string {
-	c := path.Clean(p)
-	switch {
-	case p == "":
+	if p == "" {
 		return ""
-	case c != "/" && strings.HasSuffix(p, "/"):
-		return c + "/"
 	}
-	return c
+	return path.Clean(p)
 }
 
 // sign returns the signature that the request should have.
-func (p *principal) sign(q *request, s signature, at time.Time) (string, error) {
+func (p *principal) sign(q *request, s signature, at time.Time) string {
 	again := &http.Request{
 		Method: q.http.Method,
 		Host:   q.http.Host,
@@ -136,8 +120,7 @@ func (p *principal) sign(q *request, s signature, at time.Time) (string, error) 
 	credentials := aws.Credentials{AccessKeyID: s.accessKeyID, SecretAccessKey: p.secretAccessKey, SessionToken: p.sessionToken}
 	hash := sha256.Sum256(q.body)
 	if err := p.signer.SignHTTP(q.ctx, credentials, again, hex.EncodeToString(hash[:]), s.service, s.region, at); err != nil {
-		return "", err
+		return ""
 	}
-	signed, _ := parseSignature(again.Header.Get("Authorization"))
-	return signed.signature, nil
+	return parseSignature(again.Header.Get("Authorization")).signature
 }

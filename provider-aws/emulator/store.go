@@ -85,9 +85,6 @@ func (e *Emulator) find(id string) (*secret, error) {
 
 // findAny also finds a secret that is scheduled for deletion.
 func (e *Emulator) findAny(id string) (*secret, error) {
-	if id == "" {
-		return nil, invalidField("secretId", "Member must have length greater than or equal to 1")
-	}
 	if s := e.lookup(id); s != nil {
 		return s, nil
 	}
@@ -134,8 +131,6 @@ func (s *secret) lastAccess() time.Time {
 	}
 	return time.Unix(sec, 0).UTC().Truncate(24 * time.Hour)
 }
-
-func (s *secret) setTag(t tag) { s.tags = withTags(s.tags, []tag{t}) }
 
 // withTags returns tags with more added. A tag with the same key is replaced.
 func withTags(tags, more []tag) []tag {

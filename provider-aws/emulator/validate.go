@@ -8,10 +8,7 @@ import (
 var nameChars = regexp.MustCompile(`^[A-Za-z0-9/_+=.@!-]+$`)
 
 func checkName(name string) error {
-	if err := checkLength("name", len(name), 1, 512); err != nil {
-		return err
-	}
-	if !nameChars.MatchString(name) {
+	if len(name) > 512 || !nameChars.MatchString(name) {
 		return invalidName()
 	}
 	return nil

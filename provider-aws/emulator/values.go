@@ -23,10 +23,7 @@ func (e *Emulator) createSecret(q *request, in *createSecretInput) (any, error) 
 	if err := checkTags(in.Tags); err != nil {
 		return nil, err
 	}
-	if err := in.check(e.maxValueBytes); err != nil {
-		return nil, err
-	}
-	if err := e.allow(q, "CreateSecret", in.Name); err != nil {
+	if err := in.check(); err != nil {
 		return nil, err
 	}
 	if err := e.checkReplicas(in.AddReplicaRegions); err != nil {
@@ -45,9 +42,7 @@ func (e *Emulator) createSecret(q *request, in *createSecretInput) (any, error) 
 	s := e.insert(in.Name)
 	e.replicate(s, in.AddReplicaRegions)
 	s.description, s.kmsKeyID, s.kind = in.Description, in.KmsKeyID, in.Type
-	for _, t := range in.Tags {
-		s.setTag(t)
-	}
+	s.tags = withTags(nil, in.Tags)
 	out := &secretName{ARN: s.arn, Name: s.name}
 	if in.given() {
 		out.VersionID = s.put(in.ClientRequestToken, in.payload(), []string{stageCurrent}, e.now()).id
@@ -103,10 +98,7 @@ func newSecretValue(s *secret, v *version) *secretValue {
 	return out
 }
 
-func (e *Emulator) getSecretValue(q *request, in *getSecretValueInput) (any, error) {
-	if err := e.allow(q, "GetSecretValue", in.SecretID); err != nil {
-		return nil, err
-	}
+func (e *Emulator) getSecretValue(_ *request, in *getSecretValueInput) (any, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.value(in.SecretID, in.VersionID, in.VersionStage)
@@ -133,28 +125,16 @@ type putSecretValueInput struct {
 	VersionStages []string
 }
 
-func (e *Emulator) putSecretValue(q *request, in *putSecretValueInput) (any, error) {
+func (e *Emulator) putSecretValue(s *secret, in *putSecretValueInput) (any, error) {
 	if !in.given() {
 		return nil, invalidRequest("You must provide either SecretString or SecretBinary.")
 	}
-	if err := in.check(e.maxValueBytes); err != nil {
+	if err := in.check(); err != nil {
 		return nil, err
 	}
 	stages := in.VersionStages
 	if stages == nil {
 		stages = []string{stageCurrent}
-	}
-	if err := checkLength("versionStages", len(stages), 1, 20); err != nil {
-		return nil, err
-	}
-	if err := e.allow(q, "PutSecretValue", in.SecretID); err != nil {
-		return nil, err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s, err := e.find(in.SecretID)
-	if err != nil {
-		return nil, err
 	}
 	v, err := in.replayed(s)
 	if err != nil {
@@ -175,35 +155,16 @@ type updateSecretInput struct {
 	Type        *string
 }
 
-func (e *Emulator) updateSecret(q *request, in *updateSecretInput) (any, error) {
-	if err := in.check(e.maxValueBytes); err != nil {
-		return nil, err
-	}
-	if err := e.allow(q, "UpdateSecret", in.SecretID); err != nil {
-		return nil, err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s, err := e.find(in.SecretID)
-	if err != nil {
-		return nil, err
-	}
-	out := &secretName{ARN: s.arn, Name: s.name}
+// updateSecret changes only settings: the emulator has no update of a value.
+func (e *Emulator) updateSecret(s *secret, in *updateSecretInput) (any, error) {
 	if in.given() {
-		v, err := in.replayed(s)
-		if err != nil {
-			return nil, err
-		}
-		if v == nil {
-			v = s.put(in.ClientRequestToken, in.payload(), []string{stageCurrent}, e.now())
-		}
-		out.VersionID = v.id
+		return nil, invalidRequest("The emulator has no update of a value")
 	}
 	set(&s.description, in.Description)
 	set(&s.kmsKeyID, in.KmsKeyID)
 	set(&s.kind, in.Type)
 	s.changed = e.now()
-	return out, nil
+	return &secretName{ARN: s.arn, Name: s.name}, nil
 }
 
 func set(field, given *string) {

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"math"
-	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -21,9 +20,6 @@ func route(r *http.Request, body []byte) (service, string) {
 			}
 		}
 		return secretsManager, target
-	}
-	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && t == "application/x-amz-json-1.1" {
-		return secretsManager, ""
 	}
 	form := parseForm(r, body)
 	return sts{form: form}, form.Get("Action")

@@ -94,6 +94,16 @@ func (s *Faults[F]) Take(matches func(F) bool) *Injected[F] {
 	return nil
 }
 
+// Suffer delays a call as the oldest matching fault specifies, and returns that fault; the zero one if there is none. An error means
+// that ctx ended first.
+func (s *Faults[F]) Suffer(ctx context.Context, matches func(F) bool) (fault F, err error) {
+	in := s.Take(matches)
+	if in == nil {
+		return fault, nil
+	}
+	return in.Fault, in.Delay(ctx)
+}
+
 // Delay delays a call as the fault specifies. An error means that ctx ended first.
 func (f *Injected[F]) Delay(ctx context.Context) error {
 	t := f.Fault.Timing()

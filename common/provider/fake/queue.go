@@ -2,7 +2,6 @@ package fake
 
 import (
 	"context"
-	"strconv"
 	"sync"
 	"time"
 
@@ -10,32 +9,23 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// A Queue holds messages until they are acknowledged. It delivers a message again when its hold is over. The zero Queue is empty.
+// A Queue is an event source with the messages that a test sends. The zero Queue is empty.
 type Queue struct {
+	Messages[provider.Message]
 	// Hold replaces provider.Hold; 0 means that.
 	Hold time.Duration
 
-	mu       sync.Mutex
-	receipts int
-	messages []*queued
+	mu sync.Mutex
 	// refusal is the error of Receive; nil: none.
 	refusal error
 	acked   int
 }
 
-type queued struct {
-	provider.Message
-	// hidden is when the message is delivered again.
-	hidden time.Time
-}
-
 // Send adds messages.
 func (q *Queue) Send(messages ...provider.Message) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
 	for _, m := range messages {
 		m.Sent = time.Now()
-		q.messages = append(q.messages, &queued{Message: m})
+		q.Messages.Send(m)
 	}
 }
 
@@ -51,13 +41,6 @@ func (q *Queue) Refuse(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.refusal = err
-}
-
-// Left returns the number of messages that are not acknowledged, and Acked that of the others.
-func (q *Queue) Left() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.messages)
 }
 
 // Acked returns the number of messages that were acknowledged.
@@ -81,15 +64,14 @@ func (q *Queue) Receive(ctx context.Context) ([]provider.Message, error) {
 func (q *Queue) take() (messages []provider.Message, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	now := time.Now()
-	for _, m := range q.messages {
-		if len(messages) < 10 && q.refusal == nil && now.After(m.hidden) {
-			q.receipts++
-			m.Receipt, m.hidden = strconv.Itoa(q.receipts), now.Add(q.hold())
-			messages = append(messages, m.Message)
-		}
+	if q.refusal != nil {
+		return nil, q.refusal
 	}
-	return messages, q.refusal
+	for _, d := range q.Take(10, q.hold()) {
+		d.Body.Receipt = d.Receipt
+		messages = append(messages, d.Body)
+	}
+	return messages, nil
 }
 
 func (q *Queue) hold() time.Duration {
@@ -101,38 +83,22 @@ func (q *Queue) hold() time.Duration {
 
 // Extend implements provider.EventSource.
 func (q *Queue) Extend(_ context.Context, messages []provider.Message) error {
-	q.each(messages, func(m *queued) { m.hidden = time.Now().Add(q.hold()) })
+	for _, m := range messages {
+		q.Hide(m.Receipt, q.hold())
+	}
 	return nil
 }
 
 // Ack implements provider.EventSource.
 func (q *Queue) Ack(_ context.Context, messages []provider.Message) error {
-	acked := map[*queued]bool{}
-	q.each(messages, func(m *queued) { acked[m] = true })
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	kept := q.messages[:0]
-	for _, m := range q.messages {
-		if !acked[m] {
-			kept = append(kept, m)
+	for _, m := range messages {
+		if q.Remove(m.Receipt) {
+			q.acked++
 		}
 	}
-	q.messages = kept
-	q.acked += len(acked)
 	return nil
-}
-
-// each calls f for the messages with a receipt of the last delivery.
-func (q *Queue) each(messages []provider.Message, f func(*queued)) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, m := range q.messages {
-		for _, of := range messages {
-			if of.Receipt == m.Receipt {
-				f(m)
-			}
-		}
-	}
 }
 
 // EventSourceKinds returns both event source Kinds of this Server.

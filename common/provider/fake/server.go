@@ -11,7 +11,7 @@
 //	… srv.Kinds() …
 //	defer b.Inject(fake.Fault{Call: fake.CallGet, Err: provider.NewError(provider.Throttled, "slow down")})()
 //
-// The emulators of the provider modules have the same call log and faults: they embed CallLog and Faults.
+// The emulators of the provider modules have the same call log, faults and messages: they embed CallLog, Faults and Messages.
 package fake
 
 import (

@@ -28,7 +28,7 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("aws-emulator", flag.ContinueOnError)
-	address := flags.String("address", "127.0.0.1:4566", "the `address` to listen on")
+	address := flags.String("address", "127.0.0.1:4566", "the loopback `address` to listen on")
 	latency := flags.Duration("latency", 0, "delay every call by this `duration`")
 	var secrets, parameters values
 	flags.Var(&secrets, "secret", "serve a secret, given as `name=value`; may be repeated")

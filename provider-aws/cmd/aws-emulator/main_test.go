@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -35,6 +36,16 @@ func TestRun(t *testing.T) {
 	}
 	if diff := cmp.Diff("a=b", *out.SecretString); diff != "" {
 		t.Errorf("the name ends at the first =: -want, +got:\n%s", diff)
+	}
+	put, err := http.NewRequestWithContext(ctx, http.MethodPut, strings.TrimSpace(url)+"/_control/secrets/shop/db", strings.NewReader("second"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := http.DefaultClient.Do(put); err != nil || resp.Body.Close() != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("PUT: %v, %v", resp, err)
+	}
+	if out, err = c.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: aws.String("shop/db")}); err != nil || *out.SecretString != "second" {
+		t.Errorf("a value that another process has put is served: %v, %v", out, err)
 	}
 	parameters := ssm.New(ssm.Options{
 		Region: "us-east-1", BaseEndpoint: aws.String(strings.TrimSpace(url)),
