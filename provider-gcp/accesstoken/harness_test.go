@@ -11,6 +11,7 @@ import (
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
 )
@@ -44,7 +45,7 @@ func (g *generator) ConfigMapValue(context.Context, common.ConfigMapKeySelector)
 }
 
 func (g *generator) ServiceAccountToken(ctx context.Context, _ common.ServiceAccountSelector, audiences ...string) (string, error) {
-	return emulator.NewToken("https://kubernetes", subject, audiences[0], time.Now().Add(g.lifetime)), ctx.Err()
+	return fake.NewToken("https://kubernetes", subject, audiences[0], time.Now().Add(g.lifetime)), ctx.Err()
 }
 
 func (g *generator) Ambient() error {

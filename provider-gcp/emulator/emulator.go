@@ -18,7 +18,7 @@ import (
 // Name is what published tables of results call this server.
 const Name = "Google emulator of this project"
 
-// An Emulator is a SecretManagerService with its login endpoints, and the subscriptions that its notifications are sent to. Create one with New or Start.
+// An Emulator is a SecretManagerService with its login endpoints, and the subscriptions that its notifications are sent to. Start creates one.
 type Emulator struct {
 	pb.UnimplementedSecretManagerServiceServer
 
@@ -34,9 +34,6 @@ type Emulator struct {
 	handedOut     handedOut
 	subscriptions subscriptions
 }
-
-// New returns an Emulator that does not listen. It has no identities yet.
-func New(opts ...Option) *Emulator { return build(configure(opts)) }
 
 func build(c config) *Emulator { return &Emulator{config: c, secrets: map[name]*secret{}} }
 

@@ -94,20 +94,11 @@ func matches(pattern, text string) bool {
 
 // suffer makes a call wait or fail as injected, and returns the fault to apply to its answer.
 func (e *Emulator) suffer(ctx context.Context, method, secret string) (Fault, error) {
-	if err := fake.Pause(ctx, e.latency); err != nil {
-		return Fault{}, err
-	}
-	f := e.Take(func(f Fault) bool {
+	f, err := e.Suffer(ctx, func(f Fault) bool {
 		return (f.Call == "" || f.Call == method) && (f.Key == "" || matches(f.Key, secret))
 	})
-	if f == nil {
-		return Fault{}, nil
+	if err == nil && f.Code != codes.OK {
+		err = f.asError()
 	}
-	if err := f.Delay(ctx); err != nil {
-		return Fault{}, err
-	}
-	if f.Fault.Code != codes.OK {
-		return Fault{}, f.Fault.asError()
-	}
-	return f.Fault, nil
+	return f, err
 }

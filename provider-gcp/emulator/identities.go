@@ -172,47 +172,6 @@ func (i *identities) provider(audience string) (Provider, bool) {
 	return p, ok
 }
 
-// claims are the claims of a JSON web token that the logins check.
-type claims struct {
-	Issuer   string   `json:"iss"`
-	Subject  string   `json:"sub"`
-	Audience audience `json:"aud"`
-	Scope    string   `json:"scope"`
-	Issued   float64  `json:"iat"`
-	Expires  float64  `json:"exp"`
-}
-
-// audience is one string or a list of them.
-type audience []string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (a *audience) UnmarshalJSON(b []byte) error {
-	var one string
-	if err := json.Unmarshal(b, &one); err == nil {
-		*a = audience{one}
-		return nil
-	}
-	return json.Unmarshal(b, (*[]string)(a))
-}
-
-// parseToken decodes a JSON web token without verifying it.
-func parseToken(token string) (c claims, keyID string, ok bool) {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return c, "", false
-	}
-	var header struct {
-		KeyID string `json:"kid"`
-	}
-	for i, to := range []any{&header, &c} {
-		b, err := base64.RawURLEncoding.DecodeString(parts[i])
-		if err != nil || json.Unmarshal(b, to) != nil {
-			return c, "", false
-		}
-	}
-	return c, header.KeyID, true
-}
-
 // signed reports whether a token has a valid signature of privateKey.
 func signed(token string) bool {
 	i := strings.LastIndexByte(token, '.')
@@ -223,14 +182,4 @@ func signed(token string) bool {
 	h := crypto.SHA256.New()
 	h.Write([]byte(token[:i]))
 	return rsa.VerifyPKCS1v15(&privateKey().PublicKey, crypto.SHA256, h.Sum(nil), signature) == nil
-}
-
-// NewToken returns an unsigned JSON web token, for tests without their own issuer.
-func NewToken(issuer, subject, audience string, expires time.Time) string {
-	payload, err := json.Marshal(map[string]any{"iss": issuer, "sub": subject, "aud": []string{audience}, "exp": expires.Unix()})
-	if err != nil {
-		panic(err) // strings and a number can always be encoded
-	}
-	enc := base64.RawURLEncoding
-	return enc.EncodeToString([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + enc.EncodeToString(payload) + "."
 }

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/code"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 // These are the names of the logins in Call.Method and Fault.Method.
@@ -28,6 +30,7 @@ const (
 	MethodMetadata = "MetadataToken"
 
 	tokenPath       = "/token"
+	tokenLifetime   = time.Hour
 	maxForm         = 1 << 20
 	maxAssertion    = time.Hour + time.Minute
 	grantJWT        = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -125,8 +128,8 @@ func (s *Server) give(caller string, lifetime time.Duration, scopes []string) (t
 }
 
 func (s *Server) granted(caller string, scopes []string) map[string]any {
-	token, _ := s.give(caller, s.tokenLifetime, scopes)
-	return map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": int(s.tokenLifetime.Seconds())}
+	token, _ := s.give(caller, tokenLifetime, scopes)
+	return map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": int(tokenLifetime.Seconds())}
 }
 
 // known reports whether the list is not empty and Google has all these scopes.
@@ -141,11 +144,11 @@ func (s *Server) token(r *http.Request) (map[string]any, *refusal) {
 		return nil, grant("unsupported_grant_type", "Invalid grant_type: %s", r.PostFormValue("grant_type"))
 	}
 	assertion := r.PostFormValue("assertion")
-	c, keyID, ok := parseToken(assertion)
+	c, ok := fake.ParseToken(assertion)
 	if !ok {
 		return nil, grant("invalid_grant", "Invalid JWT: Failed audience check. The right format is three base64url parts")
 	}
-	account, key := s.identities.hasKey(c.Issuer, keyID)
+	account, key := s.identities.hasKey(c.Issuer, c.KeyID)
 	issued, expires := time.Unix(int64(c.Issued), 0), time.Unix(int64(c.Expires), 0)
 	switch {
 	case !account:
@@ -177,7 +180,7 @@ func (s *Server) exchange(r *http.Request) (map[string]any, *refusal) {
 		return nil, grant("invalid_target", `The target service indicated by the "audience" parameters is invalid. This might either be because the pool or provider is disabled or deleted or because it doesn't exist.`)
 	}
 	subject := r.PostFormValue("subject_token")
-	c, _, ok := parseToken(subject)
+	c, ok := fake.ParseToken(subject)
 	switch {
 	case !ok || s.verifyToken != nil && s.verifyToken(subject) != nil:
 		return nil, grant("invalid_grant", "Error connecting to the given credential's issuer.")
@@ -218,6 +221,6 @@ func (s *Server) impersonate(r *http.Request) (map[string]any, *refusal) {
 	case !allowed:
 		return nil, &refusal{http.StatusForbidden, "PERMISSION_DENIED", "Permission 'iam.serviceAccounts.getAccessToken' denied on resource (or it may not exist).", true}
 	}
-	given, expires := s.give(email, min(lifetime, s.tokenLifetime), in.Scope)
+	given, expires := s.give(email, min(lifetime, tokenLifetime), in.Scope)
 	return map[string]any{"accessToken": given, "expireTime": expires.UTC().Format(time.RFC3339)}, nil
 }

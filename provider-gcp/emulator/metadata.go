@@ -36,7 +36,7 @@ func (s *Server) metadata(r *http.Request) (map[string]any, *refusal) {
 	defer s.handedOut.mu.Unlock()
 	of, ok := s.identities.lookupToken(s.handedOut.token, s.now())
 	if left := of.expires.Sub(s.now()); !ok || left < metadataLeft || !slices.Equal(of.scopes, scopes) {
-		s.handedOut.token, of.expires = s.give(s.machine, s.tokenLifetime, scopes)
+		s.handedOut.token, of.expires = s.give(s.machine, tokenLifetime, scopes)
 	}
 	return map[string]any{"access_token": s.handedOut.token, "token_type": "Bearer", "expires_in": int(of.expires.Sub(s.now()).Seconds())}, nil
 }

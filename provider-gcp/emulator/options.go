@@ -19,24 +19,19 @@ const (
 type Option func(*config)
 
 type config struct {
-	address       string
-	projects      map[string]string // numbers by id
-	pageSize      int
-	latency       time.Duration
-	tokenLifetime time.Duration
-	machine       string // the email of its service account
-	now           func() time.Time
-	verifyToken   func(token string) error
-	tls           *tls.Config
+	projects    map[string]string // numbers by id
+	pageSize    int
+	machine     string // the email of its service account
+	now         func() time.Time
+	verifyToken func(token string) error
+	tls         *tls.Config
 }
 
 func configure(opts []Option) config {
 	c := config{
-		address:       "127.0.0.1:0",
-		projects:      map[string]string{DefaultProject: DefaultProjectNumber},
-		pageSize:      100,
-		tokenLifetime: time.Hour,
-		now:           time.Now,
+		projects: map[string]string{DefaultProject: DefaultProjectNumber},
+		pageSize: 100,
+		now:      time.Now,
 	}
 	for _, o := range opts {
 		o(&c)
@@ -44,21 +39,11 @@ func configure(opts []Option) config {
 	return c
 }
 
-// WithAddress sets the address that Start listens on, which must be a loopback one; the default is
-// a free port on 127.0.0.1.
-func WithAddress(address string) Option { return func(c *config) { c.address = address } }
-
 // WithProject adds a project.
 func WithProject(id, number string) Option { return func(c *config) { c.projects[id] = number } }
 
 // WithPageSize sets the maximum number of entries of a page; the default is 100.
 func WithPageSize(n int) Option { return func(c *config) { c.pageSize = n } }
-
-// WithLatency delays every call.
-func WithLatency(d time.Duration) Option { return func(c *config) { c.latency = d } }
-
-// WithTokenLifetime sets how long access tokens are valid; the default is one hour.
-func WithTokenLifetime(d time.Duration) Option { return func(c *config) { c.tokenLifetime = d } }
 
 // WithClock replaces the clock for dates and the expiry of tokens.
 func WithClock(now func() time.Time) Option { return func(c *config) { c.now = now } }

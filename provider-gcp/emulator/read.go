@@ -76,30 +76,6 @@ func (e *Emulator) ListSecrets(_ context.Context, in *pb.ListSecretsRequest) (*p
 	return &pb.ListSecretsResponse{Secrets: page, NextPageToken: next, TotalSize: int32(len(all))}, err
 }
 
-// ListSecretVersions returns a page of the versions of a secret, the newest first. Filters are not
-// supported.
-func (e *Emulator) ListSecretVersions(_ context.Context, in *pb.ListSecretVersionsRequest) (*pb.ListSecretVersionsResponse, error) {
-	n, err := e.parseSecret(in.GetParent())
-	if err != nil {
-		return nil, err
-	}
-	if in.GetFilter() != "" {
-		return nil, invalid("The emulator has no filters for versions")
-	}
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	s, err := e.secretLocked(n)
-	if err != nil {
-		return nil, err
-	}
-	var all []*pb.SecretVersion
-	for _, v := range slices.Backward(s.versions) {
-		all = append(all, e.versionProto(s, v))
-	}
-	page, next, err := paged(e.pageSize, all, in.GetPageSize(), in.GetPageToken())
-	return &pb.ListSecretVersionsResponse{Versions: page, NextPageToken: next, TotalSize: int32(len(all))}, err
-}
-
 // paged returns one page of a list. The token is the number of entries on earlier pages.
 func paged[T any](limit int, all []T, asked int32, token string) (page []T, next string, err error) {
 	skip := 0
@@ -111,9 +87,6 @@ func paged[T any](limit int, all []T, asked int32, token string) (page []T, next
 		if err != nil || skip < 0 {
 			return nil, "", invalid("The page token is not valid")
 		}
-	}
-	if asked < 0 {
-		return nil, "", invalid("The page size must not be negative")
 	}
 	if asked > 0 {
 		limit = min(limit, int(asked))

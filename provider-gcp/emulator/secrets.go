@@ -132,9 +132,6 @@ func (e *Emulator) versionProto(s *secret, v *version) *pb.SecretVersion {
 // At selects the secret of a location instead of the global one.
 func At(location string) PutOption { return func(p *put) { p.name.location = location } }
 
-// In selects the secret of another project than DefaultProject.
-func In(project string) PutOption { return func(p *put) { p.name.project = project } }
-
 // Labels sets the labels of the secret. Without it they stay unchanged.
 func Labels(labels map[string]string) PutOption { return func(p *put) { p.labels = labels } }
 
@@ -219,7 +216,7 @@ func (v *version) set(state pb.SecretVersion_State, at time.Time) {
 	}
 }
 
-// Delete deletes a secret. It is not counted as a call. It uses only the options At and In.
+// Delete deletes a secret. It is not counted as a call. It uses only the option At.
 func (e *Emulator) Delete(id string, opts ...PutOption) {
 	p := put{name: name{project: DefaultProject, id: id}}
 	for _, o := range opts {

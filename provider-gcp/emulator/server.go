@@ -27,7 +27,7 @@ func Start(opts ...Option) (*Server, error) {
 	pb.RegisterSecretManagerServiceServer(s.grpc, e)
 	pubsubpb.RegisterSubscriberServer(s.grpc, &subscriber{emulator: e})
 	var err error
-	s.Listener, err = fake.Listen(c.address, c.tls, s.handler())
+	s.Listener, err = fake.Listen("127.0.0.1:0", c.tls, s.handler())
 	return s, err
 }
 

@@ -2,10 +2,10 @@ package emulator
 
 import (
 	"context"
+	"crypto/rand"
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -29,19 +29,9 @@ const (
 
 // A Subscription is a pull subscription: it delivers a message again when its deadline is over.
 type Subscription struct {
+	fake.Messages[*pubsubpb.PubsubMessage]
 	// Name is the full name.
 	Name string
-
-	mu       sync.Mutex
-	serial   int
-	messages []*message
-}
-
-type message struct {
-	*pubsubpb.PubsubMessage
-
-	receipt string
-	hidden  time.Time
 }
 
 // subscriptions are the subscriptions of an Emulator, by project and ID.
@@ -75,44 +65,7 @@ func (e *Emulator) AddSubscription(id string) *Subscription {
 
 // Publish adds a message.
 func (s *Subscription) Publish(data []byte, attributes map[string]string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.serial++
-	s.messages = append(s.messages, &message{PubsubMessage: &pubsubpb.PubsubMessage{
-		MessageId: strconv.Itoa(s.serial), Data: data, Attributes: attributes, PublishTime: timestamppb.Now(),
-	}})
-}
-
-// Left returns the number of messages that were not acknowledged.
-func (s *Subscription) Left() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.messages)
-}
-
-// Redeliver ends the deadlines of all messages.
-func (s *Subscription) Redeliver() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, m := range s.messages {
-		m.hidden = time.Time{}
-	}
-}
-
-// take returns up to n messages that are not with a subscriber, and sets their deadline.
-func (s *Subscription) take(n int32) (taken []*pubsubpb.ReceivedMessage) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	for _, m := range s.messages {
-		if len(taken) == int(n) || now.Before(m.hidden) {
-			continue
-		}
-		s.serial++
-		m.receipt, m.hidden = m.GetMessageId()+"/"+strconv.Itoa(s.serial), now.Add(ackDeadline)
-		taken = append(taken, &pubsubpb.ReceivedMessage{AckId: m.receipt, Message: m.PubsubMessage})
-	}
-	return taken
+	s.Send(&pubsubpb.PubsubMessage{MessageId: rand.Text(), Data: data, Attributes: attributes, PublishTime: timestamppb.Now()})
 }
 
 // subscriber is the service that pulls messages.
@@ -151,8 +104,12 @@ func (s *subscriber) Pull(ctx context.Context, in *pubsubpb.PullRequest) (*pubsu
 		return nil, invalid("You have passed an invalid argument to the service (argument=max_messages).")
 	}
 	for {
-		if taken := of.take(in.GetMaxMessages()); len(taken) > 0 {
-			return &pubsubpb.PullResponse{ReceivedMessages: taken}, nil
+		var out pubsubpb.PullResponse
+		for _, m := range of.Take(int(in.GetMaxMessages()), ackDeadline) {
+			out.ReceivedMessages = append(out.ReceivedMessages, &pubsubpb.ReceivedMessage{AckId: m.Receipt, Message: m.Body})
+		}
+		if len(out.GetReceivedMessages()) > 0 {
+			return &out, nil
 		}
 		if err := fake.Pause(ctx, pollInterval); err != nil {
 			return nil, status.FromContextError(err).Err()
@@ -160,8 +117,8 @@ func (s *subscriber) Pull(ctx context.Context, in *pubsubpb.PullRequest) (*pubsu
 	}
 }
 
-// change calls f for each message whose last delivery has one of the receipts, under the lock. It ignores other receipts.
-func (s *subscriber) change(in subscribed, receipts []string, f func(of *Subscription, m *message)) (*emptypb.Empty, error) {
+// change calls f for each receipt. It ignores those of earlier deliveries.
+func (s *subscriber) change(in subscribed, receipts []string, f func(of *Subscription, receipt string)) (*emptypb.Empty, error) {
 	of, err := s.find(in)
 	if err != nil {
 		return nil, err
@@ -169,21 +126,15 @@ func (s *subscriber) change(in subscribed, receipts []string, f func(of *Subscri
 	if len(receipts) == 0 {
 		return nil, invalid("No ack ids specified.")
 	}
-	of.mu.Lock()
-	defer of.mu.Unlock()
-	for _, m := range slices.Clone(of.messages) {
-		if slices.Contains(receipts, m.receipt) {
-			f(of, m)
-		}
+	for _, r := range receipts {
+		f(of, r)
 	}
 	return &emptypb.Empty{}, nil
 }
 
 // Acknowledge removes messages.
 func (s *subscriber) Acknowledge(_ context.Context, in *pubsubpb.AcknowledgeRequest) (*emptypb.Empty, error) {
-	return s.change(in, in.GetAckIds(), func(of *Subscription, m *message) {
-		of.messages = slices.DeleteFunc(of.messages, func(other *message) bool { return other == m })
-	})
+	return s.change(in, in.GetAckIds(), func(of *Subscription, receipt string) { of.Remove(receipt) })
 }
 
 // ModifyAckDeadline sets the deadline of messages, from now.
@@ -191,8 +142,8 @@ func (s *subscriber) ModifyAckDeadline(_ context.Context, in *pubsubpb.ModifyAck
 	if in.GetAckDeadlineSeconds() < 0 || in.GetAckDeadlineSeconds() > maxAckDeadline {
 		return nil, invalid("Invalid ack deadline given")
 	}
-	return s.change(in, in.GetAckIds(), func(_ *Subscription, m *message) {
-		m.hidden = time.Now().Add(time.Duration(in.GetAckDeadlineSeconds()) * time.Second)
+	return s.change(in, in.GetAckIds(), func(of *Subscription, receipt string) {
+		of.Hide(receipt, time.Duration(in.GetAckDeadlineSeconds())*time.Second)
 	})
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"maps"
 	"regexp"
-	"strconv"
+	"slices"
 
 	pb "cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
 	"google.golang.org/grpc/codes"
@@ -17,7 +17,6 @@ import (
 // Google's protos.
 const (
 	maxLabels      = 64
-	maxAliases     = 50
 	maxTopics      = 10
 	maxAnnotations = 16 << 10 // bytes of all keys and values; the total must be less
 )
@@ -26,7 +25,6 @@ var (
 	secretID   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,255}$`)
 	labelKey   = regexp.MustCompile(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$`)
 	labelValue = regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
-	aliasName  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
 	topicName  = regexp.MustCompile(`^projects/[^/]+/topics/[^/]+$`)
 	annotation = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
 )
@@ -41,10 +39,8 @@ func (e *Emulator) CreateSecret(_ context.Context, in *pb.CreateSecretRequest) (
 	switch {
 	case !secretID.MatchString(n.id):
 		return nil, invalid("The provided Secret ID [%s] does not match the expected format [[a-zA-Z_0-9]+]", n.id)
-	case n.location == "" && in.GetSecret().GetReplication().GetReplication() == nil:
-		return nil, invalid("Secret.replication is required")
-	case n.location != "" && in.GetSecret().GetReplication() != nil:
-		return nil, invalid("Secret.replication must not be set on a regional secret")
+	case (n.location == "") != (in.GetSecret().GetReplication().GetReplication() != nil):
+		return nil, invalid("Secret.replication is required, but not for a regional secret")
 	}
 	var made secret
 	for _, path := range []string{"labels", "annotations", "topics"} {
@@ -74,15 +70,12 @@ func checkReplication(r *pb.Replication) error {
 	if r.GetUserManaged() == nil {
 		return nil
 	}
-	seen := map[string]bool{}
+	seen := map[string]bool{"": true}
 	for _, replica := range r.GetUserManaged().GetReplicas() {
-		if replica.GetLocation() == "" || seen[replica.GetLocation()] {
+		if seen[replica.GetLocation()] {
 			return invalid("The replica [%s] is not valid", replica.GetLocation())
 		}
 		seen[replica.GetLocation()] = true
-	}
-	if len(seen) == 0 {
-		return invalid("Secret.replication.user_managed.replicas is required")
 	}
 	return nil
 }
@@ -102,23 +95,15 @@ func checkAnnotations(annotations map[string]string) error {
 }
 
 func checkTopics(topics []string) error {
-	if len(topics) > maxTopics {
-		return invalid("A secret has at most %d topics", maxTopics)
-	}
-	for _, t := range topics {
-		if !topicName.MatchString(t) {
-			return invalid("The topic [%s] is not valid", t)
-		}
+	if len(topics) > maxTopics || slices.ContainsFunc(topics, func(t string) bool { return !topicName.MatchString(t) }) {
+		return invalid("The topics %q are not valid", topics)
 	}
 	return nil
 }
 
 func checkLabels(labels map[string]string) error {
-	if len(labels) > maxLabels {
-		return invalid("A secret has at most %d labels", maxLabels)
-	}
 	for k, v := range labels {
-		if !labelKey.MatchString(k) || !labelValue.MatchString(v) {
+		if len(labels) > maxLabels || !labelKey.MatchString(k) || !labelValue.MatchString(v) {
 			return invalid("The label [%s] is not valid", k)
 		}
 	}
@@ -152,7 +137,7 @@ func (e *Emulator) AddSecretVersion(_ context.Context, in *pb.AddSecretVersionRe
 	return e.versionProto(s, v), nil
 }
 
-// UpdateSecret changes the labels, annotations, topics and aliases that its mask names.
+// UpdateSecret changes the labels, annotations and topics that its mask names.
 func (e *Emulator) UpdateSecret(_ context.Context, in *pb.UpdateSecretRequest) (*pb.Secret, error) {
 	n, err := e.parseSecret(in.GetSecret().GetName())
 	if err != nil {
@@ -196,28 +181,8 @@ func (s *secret) update(path string, to *pb.Secret) error {
 			s.topics = append(s.topics, t.GetName())
 		}
 		return checkTopics(s.topics)
-	case "replication":
-		return invalid("Secret.replication is immutable")
-	case "version_aliases":
-		s.aliases = maps.Clone(to.GetVersionAliases())
-		return s.checkAliases()
 	}
 	return invalid("The emulator cannot update [%s]", path)
-}
-
-func (s *secret) checkAliases() error {
-	if len(s.aliases) > maxAliases {
-		return invalid("A secret has at most %d aliases", maxAliases)
-	}
-	for a, number := range s.aliases {
-		switch {
-		case !aliasName.MatchString(a) || a == "latest" || a == "NEW":
-			return invalid("The alias [%s] is not valid", a)
-		case number < 1 || number > int64(len(s.versions)):
-			return invalid("The alias [%s] names version %s, which does not exist", a, strconv.FormatInt(number, 10))
-		}
-	}
-	return nil
 }
 
 // DeleteSecret deletes a secret with all versions.
@@ -237,42 +202,4 @@ func (e *Emulator) DeleteSecret(_ context.Context, in *pb.DeleteSecretRequest) (
 	}
 	e.removeLocked(n)
 	return &emptypb.Empty{}, nil
-}
-
-// DisableSecretVersion disables a version.
-func (e *Emulator) DisableSecretVersion(_ context.Context, in *pb.DisableSecretVersionRequest) (*pb.SecretVersion, error) {
-	return e.setState(in, pb.SecretVersion_DISABLED)
-}
-
-// EnableSecretVersion enables a version.
-func (e *Emulator) EnableSecretVersion(_ context.Context, in *pb.EnableSecretVersionRequest) (*pb.SecretVersion, error) {
-	return e.setState(in, pb.SecretVersion_ENABLED)
-}
-
-// DestroySecretVersion destroys a version permanently.
-func (e *Emulator) DestroySecretVersion(_ context.Context, in *pb.DestroySecretVersionRequest) (*pb.SecretVersion, error) {
-	return e.setState(in, pb.SecretVersion_DESTROYED)
-}
-
-// changesState are the requests that change the state of a version, if its etag still matches.
-type changesState interface {
-	named
-	GetEtag() string
-}
-
-func (e *Emulator) setState(in changesState, state pb.SecretVersion_State) (*pb.SecretVersion, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s, v, err := e.versionLocked(in.GetName())
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case in.GetEtag() != "" && in.GetEtag() != e.versionProto(s, v).GetEtag():
-		return nil, precondition("The etag does not match")
-	case v.state == pb.SecretVersion_DESTROYED:
-		return nil, precondition("Secret Version [%s] is in %s state.", e.versionName(s.name, v.number), v.state)
-	}
-	e.setLocked(s, v, state)
-	return e.versionProto(s, v), nil
 }

@@ -18,6 +18,7 @@ import (
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
 )
@@ -330,7 +331,7 @@ func withWorkload(email string, lifetime time.Duration) func(*testStore) {
 			ServiceAccountRef: common.ServiceAccountSelector{Name: "app"}, Audience: pool, ServiceAccountEmail: email,
 		}}
 		s.token = func(audiences []string) (string, error) {
-			return emulator.NewToken("https://kubernetes", "system:serviceaccount:shop:app", audiences[0], time.Now().Add(lifetime)), nil
+			return fake.NewToken("https://kubernetes", "system:serviceaccount:shop:app", audiences[0], time.Now().Add(lifetime)), nil
 		}
 	}
 }
@@ -422,7 +423,7 @@ func TestBadAuth(t *testing.T) {
 		"WrongSubject": {"A subject that the pool does not accept is Denied.", func(s *testStore) {
 			withWorkload("", time.Hour)(s)
 			s.token = func(a []string) (string, error) {
-				return emulator.NewToken("i", "system:serviceaccount:evil:app", a[0], time.Now().Add(time.Hour)), nil
+				return fake.NewToken("i", "system:serviceaccount:evil:app", a[0], time.Now().Add(time.Hour)), nil
 			}
 		}, provider.Denied, workload + ".serviceAccountRef: the attribute condition"},
 		"NoAccount": {"The error of a missing ServiceAccount is that of Kubernetes.", func(s *testStore) {
