@@ -71,14 +71,6 @@ func (f Fault) matches(call, key string) bool {
 	return (f.Call == "" || f.Call == call) && (f.Key == "" || ok && err == nil)
 }
 
-// failure returns the error of a fault; nil if the call does not fail.
-func (f Fault) failure() *failure {
-	if f.Status == 0 {
-		return nil
-	}
-	return &failure{f.Status, f.Code, f.Inner, f.Message, f.RetryAfter}
-}
-
 // A failure is an answer of Key Vault without a result.
 type failure struct {
 	status               int

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	machinePath = "/metadata/identity/oauth2/token"
+	tokenLifetime = time.Hour
+	machinePath   = "/metadata/identity/oauth2/token"
 	// FederatedAudience is the audience of federated tokens.
 	FederatedAudience = "api://AzureADTokenExchange"
 )
@@ -95,7 +96,7 @@ func (i *identities) issue(clientID, resource string) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	token := rand.Text()
-	i.tokens[token] = accessToken{clientID, resource, i.now().Add(i.tokenLifetime)}
+	i.tokens[token] = accessToken{clientID, resource, i.now().Add(tokenLifetime)}
 	return token
 }
 
@@ -147,7 +148,7 @@ func (i *identities) token(r *http.Request) (any, *refusal) {
 			return nil, refused
 		}
 	}
-	seconds := int(i.tokenLifetime / time.Second)
+	seconds := int(tokenLifetime / time.Second)
 	return map[string]any{"token_type": "Bearer", "expires_in": seconds, "ext_expires_in": seconds, "access_token": i.issue(clientID, resource)}, nil
 }
 
@@ -207,6 +208,6 @@ func (i *identities) machine(r *http.Request) (any, *refusal) {
 	}
 	return map[string]any{
 		"token_type": "Bearer", "access_token": i.issue(id, q.Get("resource")), "resource": q.Get("resource"), "client_id": id,
-		"expires_in": int(i.tokenLifetime / time.Second), "expires_on": i.now().Add(i.tokenLifetime).Unix(),
+		"expires_in": int(tokenLifetime / time.Second), "expires_on": i.now().Add(tokenLifetime).Unix(),
 	}, nil
 }

@@ -21,14 +21,10 @@ const (
 type Option func(*config)
 
 type config struct {
-	address         string
 	tenant          string
 	resources       []string
 	authority       string
 	pageSize        int
-	tokenLifetime   time.Duration
-	registryTokens  time.Duration
-	latency         time.Duration
 	purgeProtection bool
 	keepsType       bool
 	now             func() time.Time
@@ -37,9 +33,6 @@ type config struct {
 	convert         func()
 	tls             *tls.Config
 }
-
-// WithAddress sets the address that Start listens on, which must be a loopback one; the default is a free port on 127.0.0.1.
-func WithAddress(address string) Option { return func(c *config) { c.address = address } }
 
 // WithTenant sets the tenant; the default is DefaultTenant.
 func WithTenant(tenant string) Option { return func(c *config) { c.tenant = tenant } }
@@ -53,18 +46,6 @@ func WithAuthority(url string) Option { return func(c *config) { c.authority = u
 
 // WithPageSize sets the number of entries of a page; the default is 25, as in Key Vault.
 func WithPageSize(n int) Option { return func(c *config) { c.pageSize = n } }
-
-// WithTokenLifetime sets how long access tokens are valid; the default is one hour.
-func WithTokenLifetime(d time.Duration) Option { return func(c *config) { c.tokenLifetime = d } }
-
-// WithRegistryTokenLifetime sets how long tokens of the registry are valid. The default is three hours for refresh tokens, and 75
-// minutes for access tokens.
-func WithRegistryTokenLifetime(d time.Duration) Option {
-	return func(c *config) { c.registryTokens = d }
-}
-
-// WithLatency delays every call.
-func WithLatency(d time.Duration) Option { return func(c *config) { c.latency = d } }
 
 // WithPurgeProtection makes the vault refuse to purge a deleted secret.
 func WithPurgeProtection() Option { return func(c *config) { c.purgeProtection = true } }

@@ -91,9 +91,6 @@ func formOf(r *http.Request, grantType string) (get func(string) string, refused
 }
 
 func (g *registry) sign(client, grantType, scope, host string, lifetime time.Duration) string {
-	if g.registryTokens > 0 {
-		lifetime = g.registryTokens
-	}
 	now := g.now()
 	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, registryClaims{
 		RegisteredClaims: jwt.RegisteredClaims{

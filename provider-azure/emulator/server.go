@@ -29,7 +29,7 @@ type Server struct {
 
 // Start listens on a loopback address and serves until Close. It returns an error if it cannot listen.
 func Start(opts ...Option) (*Server, error) {
-	c := config{address: "127.0.0.1:0", tenant: DefaultTenant, resources: []string{Resource, RegistryResource}, pageSize: 25, tokenLifetime: time.Hour, now: time.Now}
+	c := config{tenant: DefaultTenant, resources: []string{Resource, RegistryResource}, pageSize: 25, now: time.Now}
 	for _, o := range opts {
 		o(&c)
 	}
@@ -40,7 +40,7 @@ func Start(opts ...Option) (*Server, error) {
 	i := &identities{config: c, apps: map[string]App{}, tokens: map[string]accessToken{}}
 	s := &Server{config: c, vault: v, keyring: keyring{v}, identities: i, registry: &registry{identities: i, key: []byte(rand.Text())}}
 	var err error
-	s.Listener, err = fake.Listen(c.address, c.tls, s.handler())
+	s.Listener, err = fake.Listen("127.0.0.1:0", c.tls, s.handler())
 	return s, err
 }
 
@@ -160,21 +160,11 @@ func (s *Server) grant(call string, do func(r *http.Request) (*grant, *registryE
 // begin counts a call and applies a fault. It returns false if the call has been answered.
 func (s *Server) begin(w http.ResponseWriter, r *http.Request, call, caller string) (Fault, bool) {
 	s.Record(Call{Time: s.now(), Method: call, Host: r.Host, Path: r.URL.Path, Caller: caller})
-	if fake.Pause(r.Context(), s.latency) != nil {
-		return Fault{}, false
+	f, err := s.Suffer(r.Context(), func(f Fault) bool { return f.matches(call, r.PathValue("name")) })
+	if err == nil && f.Status != 0 {
+		(&failure{f.Status, f.Code, f.Inner, f.Message, f.RetryAfter}).write(w)
 	}
-	f := s.Take(func(f Fault) bool { return f.matches(call, r.PathValue("name")) })
-	if f == nil {
-		return Fault{}, true
-	}
-	if f.Delay(r.Context()) != nil {
-		return Fault{}, false
-	}
-	if failed := f.Fault.failure(); failed != nil {
-		failed.write(w)
-		return Fault{}, false
-	}
-	return f.Fault, true
+	return f, err == nil && f.Status == 0
 }
 
 func respond(w http.ResponseWriter, status int, body any) {
@@ -195,9 +185,6 @@ func damage(out any, f BodyFault) {
 			o.ID = o.ID[:strings.LastIndex(o.ID, "/")]
 		case BodyOtherName:
 			o.ID = strings.Replace(o.ID, "/secrets/", "/secrets/another-", 1)
-		case BodyHuge:
-			huge := strings.Repeat("x", 4<<20)
-			o.Value = &huge
 		}
 	case *page:
 		switch f {
