@@ -34,7 +34,7 @@ type Call struct {
 // CallName returns the method.
 func (c Call) CallName() string { return c.Method }
 
-// An Emulator is a Connect server that does not listen. Create one with New or Start.
+// An Emulator is a Connect server that does not listen. Start creates one.
 type Emulator struct {
 	config
 	fake.CallLog[Call]
@@ -102,10 +102,11 @@ type File struct {
 	Content     []byte   `json:"-"`
 }
 
-// New returns an Emulator that does not listen.
-func New(opts ...Option) *Emulator { return build(configure(opts)) }
-
-func build(c config) *Emulator {
+func build(opts []Option) *Emulator {
+	c := config{vaults: []string{DefaultVault}}
+	for _, o := range opts {
+		o(&c)
+	}
 	e := &Emulator{config: c, tokens: map[string][]string{DefaultToken: nil}}
 	for _, name := range c.vaults {
 		e.vaults = append(e.vaults, &vault{id: e.newID(), name: name})
@@ -143,7 +144,7 @@ func (e *Emulator) Add(vaultName string, item Item) (id string) {
 
 func (e *Emulator) addLocked(v *vault, item Item) *Item {
 	item.ID, item.Vault.ID, item.Version = e.newID(), v.id, 1
-	item.CreatedAt, item.UpdatedAt = e.now(), e.now()
+	item.CreatedAt, item.UpdatedAt = time.Now(), time.Now()
 	e.completeLocked(&item)
 	v.items = append(v.items, &item)
 	return &item
@@ -191,7 +192,7 @@ func (e *Emulator) Put(vaultName, title string, fields map[string]string, tags [
 func (e *Emulator) changedLocked(item *Item) {
 	e.completeLocked(item)
 	item.Version++
-	item.UpdatedAt = e.now()
+	item.UpdatedAt = time.Now()
 }
 
 // SetField writes a field, by its label, of the first item of a vault with a title.

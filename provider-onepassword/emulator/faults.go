@@ -1,7 +1,6 @@
 package emulator
 
 import (
-	"context"
 	"net/http"
 	"time"
 
@@ -25,8 +24,6 @@ type Fault struct {
 
 	// Status makes the call fail before it has any effect.
 	Status int
-	// RetryAfter is the wait in the answer, in whole seconds.
-	RetryAfter time.Duration
 
 	// Empty answers with an empty object, after the call had its effect.
 	Empty bool
@@ -40,18 +37,4 @@ func Throttled() Fault { return Fault{Status: http.StatusTooManyRequests} }
 // Timing implements the constraint of fake.Faults.
 func (f Fault) Timing() fake.Timing {
 	return fake.Timing{Times: f.Times, Latency: f.Latency, Hang: f.Hang}
-}
-
-// suffer makes a call wait as injected, and returns its fault. An error means that the caller has closed the connection.
-func (e *Emulator) suffer(ctx context.Context, method, title string) (Fault, error) {
-	if err := fake.Pause(ctx, e.latency); err != nil {
-		return Fault{}, err
-	}
-	f := e.Take(func(f Fault) bool {
-		return (f.Call == "" || f.Call == method) && (f.Key == "" || f.Key == title)
-	})
-	if f == nil {
-		return Fault{}, nil
-	}
-	return f.Fault, f.Delay(ctx)
 }

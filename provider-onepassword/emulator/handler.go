@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -47,23 +46,18 @@ func refusal(r *http.Request, status int) response {
 	return failed(status, http.StatusText(status))
 }
 
-// Handler returns the API.
-func (e *Emulator) Handler() http.Handler {
+func (e *Emulator) handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, route := range []struct {
 		pattern, method string
 		run             func(request) response
 	}{
 		{"GET /v1/vaults", "ListVaults", request.listVaults},
-		{"GET /v1/vaults/{vault}", "GetVault", request.getVault},
 		{"GET /v1/vaults/{vault}/items", "ListItems", request.listItems},
 		{"POST /v1/vaults/{vault}/items", "CreateItem", request.createItem},
 		{"GET /v1/vaults/{vault}/items/{item}", "GetItem", request.getItem},
-		{"PUT /v1/vaults/{vault}/items/{item}", "ReplaceItem", request.replaceItem},
 		{"PATCH /v1/vaults/{vault}/items/{item}", "PatchItem", request.patchItem},
 		{"DELETE /v1/vaults/{vault}/items/{item}", "DeleteItem", request.deleteItem},
-		{"GET /v1/vaults/{vault}/items/{item}/files", "ListFiles", request.listFiles},
-		{"GET /v1/vaults/{vault}/items/{item}/files/{file}", "GetFile", request.getFile},
 		{"GET /v1/vaults/{vault}/items/{item}/files/{file}/content", "GetFileContent", request.getFileContent},
 	} {
 		mux.HandleFunc(route.pattern, func(w http.ResponseWriter, r *http.Request) { e.serve(w, r, route.method, route.run) })
@@ -77,21 +71,20 @@ func (e *Emulator) serve(w http.ResponseWriter, r *http.Request, method string, 
 	e.mu.RLock()
 	_, known := e.tokens[token]
 	e.mu.RUnlock()
-	e.Record(Call{Time: e.now(), Method: method, Name: r.URL.Path, Accepted: known})
+	e.Record(Call{Time: time.Now(), Method: method, Name: r.URL.Path, Accepted: known})
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest)) // The end of a connection shows only after its body.
 	if err != nil {
 		write(w, failed(http.StatusRequestEntityTooLarge, "The request is too large"))
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	fault, err := e.suffer(r.Context(), method, e.titleOf(r.PathValue("item"), r.URL.Query().Get("filter")))
+	fault, err := e.Suffer(r.Context(), func(f Fault) bool {
+		return (f.Call == "" || f.Call == method) && (f.Key == "" || f.Key == e.titleOf(r.PathValue("item"), r.URL.Query().Get("filter")))
+	})
 	if err != nil || r.Context().Err() != nil {
 		return
 	}
 	if fault.Status != 0 {
-		if fault.RetryAfter > 0 {
-			w.Header().Set("Retry-After", strconv.Itoa(int(fault.RetryAfter/time.Second)))
-		}
 		write(w, refusal(r, fault.Status))
 		return
 	}
@@ -158,20 +151,14 @@ type vaultBody struct {
 	Items int    `json:"items"`
 }
 
-func (v *vault) body() vaultBody { return vaultBody{v.id, v.name, len(v.items)} }
-
 func (r request) listVaults() response {
 	all := []vaultBody{}
 	for _, v := range r.emulator.vaults {
 		if r.emulator.canRead(r.Header.Get("token"), v) && selects(r.URL.Query().Get("filter"), "name", v.name) {
-			all = append(all, v.body())
+			all = append(all, vaultBody{v.id, v.name, len(v.items)})
 		}
 	}
 	return response{status: http.StatusOK, body: all}
-}
-
-func (r request) getVault() response {
-	return response{status: http.StatusOK, body: r.vault.body()}
 }
 
 // selects reports whether a filter such as title eq "a" selects any of values. Connect compares without regard to case. The field

@@ -32,14 +32,9 @@ func (r request) getItem() response {
 	return response{status: http.StatusOK, body: *r.item}
 }
 
-// decode returns the item in the body of a request.
-func decode(r request) (item Item, err error) {
-	return item, json.NewDecoder(r.Body).Decode(&item)
-}
-
 func (r request) createItem() response {
-	item, err := decode(r)
-	if err != nil || item.Category == "" || item.Vault.ID != r.vault.id {
+	var item Item
+	if err := json.NewDecoder(r.Body).Decode(&item); err != nil || item.Category == "" || item.Vault.ID != r.vault.id {
 		return failed(http.StatusBadRequest, "Unable to create item due to invalid input")
 	}
 	item.Files, item.lag = nil, r.emulator.lag
@@ -49,49 +44,15 @@ func (r request) createItem() response {
 	return response{status: http.StatusOK, body: *r.emulator.addLocked(r.vault, item)}
 }
 
-// replaceItem replaces an item. Connect does not compare versions.
-func (r request) replaceItem() response {
-	item, err := decode(r)
-	if err != nil || item.ID != r.item.ID || item.Vault.ID != r.vault.id {
-		return failed(http.StatusBadRequest, "Unable to update item due to invalid input")
-	}
-	was := *r.item
-	*r.item = item
-	r.item.CreatedAt, r.item.Version, r.item.Files = was.CreatedAt, was.Version, was.Files
-	r.emulator.changedLocked(r.item)
-	return response{status: http.StatusOK, body: *r.item}
-}
-
 func (r request) deleteItem() response {
 	r.vault.items = slices.DeleteFunc(r.vault.items, func(i *Item) bool { return i == r.item })
 	return response{status: http.StatusNoContent}
 }
 
-func (r request) listFiles() response {
-	return response{status: http.StatusOK, body: append([]File{}, r.item.Files...)}
-}
-
-// fileOf returns the file that a path names.
-func fileOf(r request) (File, bool) {
+func (r request) getFileContent() response {
 	i := slices.IndexFunc(r.item.Files, func(f File) bool { return f.ID == r.PathValue("file") })
 	if i < 0 {
-		return File{}, false
-	}
-	return r.item.Files[i], true
-}
-
-func (r request) getFile() response {
-	f, ok := fileOf(r)
-	if !ok {
 		return absent("file", r.PathValue("file"))
 	}
-	return response{status: http.StatusOK, body: f}
-}
-
-func (r request) getFileContent() response {
-	f, ok := fileOf(r)
-	if !ok {
-		return absent("file", r.PathValue("file"))
-	}
-	return response{status: http.StatusOK, raw: append([]byte{}, f.Content...)}
+	return response{status: http.StatusOK, raw: append([]byte{}, r.item.Files[i].Content...)}
 }

@@ -8,10 +8,9 @@ type Server struct {
 	*fake.Listener
 }
 
-// Start listens on a loopback address and serves until Close. It returns an error if it cannot listen.
+// Start listens on a free port of 127.0.0.1 and serves until Close. It returns an error if it cannot listen.
 func Start(opts ...Option) (*Server, error) {
-	c := configure(opts)
-	e := build(c)
-	l, err := fake.Listen(c.address, c.tls, e.Handler())
+	e := build(opts)
+	l, err := fake.Listen("127.0.0.1:0", e.tls, e.handler())
 	return &Server{e, l}, err
 }
