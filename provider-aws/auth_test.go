@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -80,6 +81,61 @@ func expiredKey(t *testing.T, srv *emulator.Server, role string) map[string]stri
 	return map[string]string{"id": *out.Credentials.AccessKeyId, "key": *out.Credentials.SecretAccessKey, "token": *out.Credentials.SessionToken}
 }
 
+// annotated returns a ServiceAccount whose annotation names a role.
+func annotated(namespace, name, role string) *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{"eks.amazonaws.com/role-arn": role}}}
+}
+
+// TestAnnotations logs in as the role that the annotations of ServiceAccounts name. A changed annotation is a new login without a restart.
+func TestAnnotations(t *testing.T) {
+	const ns, bank, roles = "wages", "wages-bank", "arn:aws:iam::000000000000:role/"
+	trusting := func(namespace string) emulator.Role {
+		return emulator.Role{ARN: roles + namespace, WebIdentities: []emulator.WebIdentity{{Subject: "system:serviceaccount:" + namespace + ":annotated", Audience: "sts.amazonaws.com"}}}
+	}
+	next := trusting(ns)
+	next.ARN = roles + "next"
+	srv := startEmulator(t, emulator.WithRoles(trusting(ns), trusting(bank), next))
+	srv.Put("wages-db", []byte(`{"password":"one"}`))
+	for _, namespace := range []string{ns, bank} {
+		suite.For(t).Namespace(namespace, nil)
+	}
+	suite.For(t).Create(annotated(ns, "annotated", roles+"unknown"))
+	suite.For(t).Create(annotated(bank, "annotated", roles+bank))
+	spec := func(namespace string) v1alpha1.AWSSpec {
+		return v1alpha1.AWSSpec{Region: "us-east-1", Endpoint: srv.URL(), Auth: &v1alpha1.AWSAuth{ServiceAccountRef: &common.ServiceAccountSelector{Namespace: namespace, Name: "annotated"}}}
+	}
+	suite.For(t).Create(newStore(ns, "annotated", spec("")))
+	shared := clusterStores["ClusterAWSSecretsManager"](spec(bank), common.ClusterStoreSpec{})
+	shared.SetName("annotated")
+	suite.For(t).Create(shared)
+	suite.Start(t, "provider-aws", manifests.Permissions, newOperator)
+	own := operatortest.ExternalSecret(ns, "own", "AWSSecretsManager", "annotated", "wages-db", "password")
+	suite.For(t).Create(own)
+	suite.For(t).Create(operatortest.ExternalSecret(ns, "shared", "ClusterAWSSecretsManager", "annotated", "wages-db", "password"))
+	password := func(name, want string) {
+		t.Helper()
+		controlplane.Eventually(t, func() string { return cmp.Diff(want, suite.For(t).In(ns).Data(name)["password"]) })
+	}
+	password("shared", "one")
+	controlplane.Eventually(t, func() string {
+		return cmp.Diff("False "+common.ReasonStoreAuthFailed, suite.For(t).Ready(newStore(ns, "annotated", v1alpha1.AWSSpec{})))
+	})
+	account := annotated(ns, "annotated", "")
+	annotate := func(role string) {
+		suite.For(t).Update(account, func() { account.Annotations["eks.amazonaws.com/role-arn"] = roles + role })
+	}
+	annotate(ns)
+	password("own", "one")
+	annotate("next")
+	controlplane.Eventually(t, func() string {
+		all := srv.Sessions()
+		return cmp.Diff(next.ARN, all[len(all)-1].RoleARN)
+	})
+	srv.Put("wages-db", []byte(`{"password":"two"}`))
+	suite.For(t).Refresh(own, "1")
+	password("own", "two")
+}
+
 func TestBadAuth(t *testing.T) {
 	const (
 		ns       = "bad-auth"
@@ -107,6 +163,8 @@ func TestBadAuth(t *testing.T) {
 	suite.For(t).In(ns).Source("aws", accessKey)
 	suite.For(t).In(ns).Source("expired", expiredKey(t, srv, roles+"first"))
 	suite.For(t).In(ns).Source("bad", map[string]string{"id": "AKIAUNKNOWN", "key": "c4n4ry", "token": "c4n4ry", "blank": " \n"})
+	suite.For(t).Create(annotated(ns, "named", "web"))
+	suite.For(t).Create(annotated(ns, "stealing", roles+"elsewhere"))
 	suite.Start(t, "provider-aws", manifests.Permissions, newOperator)
 
 	ref := func(name, key string) common.SecretKeySelector {
@@ -141,6 +199,10 @@ func TestBadAuth(t *testing.T) {
 		"NoAccount":    {"The ServiceAccount does not exist.", v1alpha1.AWSSpec{Role: roles + "web", Auth: web("missing")}, invalid, account + "ServiceAccount bad-auth/missing does not exist"},
 		"WebForbidden": {"The role trusts another ServiceAccount.", v1alpha1.AWSSpec{Role: roles + "elsewhere", Auth: web("default")}, failed, "spec.role: cannot assume role " + roles + "elsewhere"},
 		"NoExternalID": {"The role requires an external id.", v1alpha1.AWSSpec{Role: roles + "guarded", Auth: good}, failed, "spec.externalID"},
+		"Bare":         {"The ServiceAccount has no role.", v1alpha1.AWSSpec{Auth: web("default")}, invalid, "spec.role: is not set, and ServiceAccount default has no annotation eks.amazonaws.com/role-arn"},
+		"NoARN":        {"The annotation of the ServiceAccount is no role.", v1alpha1.AWSSpec{Auth: web("named")}, invalid, account + "annotation eks.amazonaws.com/role-arn of ServiceAccount named is not valid"},
+		"Elsewhere":    {"A namespaced store reads only annotations of ServiceAccounts in its own namespace.", v1alpha1.AWSSpec{Auth: &v1alpha1.AWSAuth{ServiceAccountRef: &common.ServiceAccountSelector{Namespace: "bank", Name: "default"}}}, invalid, account + "ServiceAccount default must not name a namespace"},
+		"Stolen":       {"The annotation names a role that trusts the ServiceAccount of another namespace.", v1alpha1.AWSSpec{Auth: web("stealing")}, failed, account + "annotation eks.amazonaws.com/role-arn: cannot assume role " + roles + "elsewhere"},
 		"FirstRole":    {"The first of additionalRoles cannot be assumed.", v1alpha1.AWSSpec{AdditionalRoles: []string{roles + "web"}, Role: roles + "first", Auth: good}, failed, "spec.additionalRoles[0]: cannot assume role"},
 		"Ambient":      {"A namespaced store does not get the operator's own identity.", v1alpha1.AWSSpec{}, invalid, "spec.auth: "},
 		"UnknownCA":    {"The server's certificate is not trusted.", v1alpha1.AWSSpec{Endpoint: untrustedServer.URL, Auth: good}, common.ReasonStoreUnreachable, "check spec.endpoint"},

@@ -61,7 +61,7 @@ func TestCRD(t *testing.T) {
 		"Everything": {"All fields together are valid.", v1alpha1.AWSSpec{Region: "eu-central-1", Role: shopRole, AdditionalRoles: []string{shopRole}, ExternalID: "x", SessionTags: []v1alpha1.SessionTag{{Key: "k", Value: ""}}, TransitiveTagKeys: []string{"k"}, Endpoint: "https://aws.example", Auth: byToken()}, ""},
 		"TwoAuths":   {"Two ways to log in are rejected.", v1alpha1.AWSSpec{Role: shopRole, Auth: both}, "set either secretRef or serviceAccountRef"},
 		"NoAuth":     {"An empty auth is rejected.", v1alpha1.AWSSpec{Auth: &v1alpha1.AWSAuth{}}, "set either secretRef or serviceAccountRef"},
-		"TokenAlone": {"A ServiceAccount needs a role, because its token can only assume one.", v1alpha1.AWSSpec{Auth: byToken()}, "auth.serviceAccountRef needs a role that its token can assume"},
+		"TokenAlone": {"A ServiceAccount is enough, because its annotation can name the role.", v1alpha1.AWSSpec{Auth: byToken()}, ""},
 		"Roles":      {"additionalRoles are rejected without a role.", v1alpha1.AWSSpec{AdditionalRoles: []string{"a"}}, needsRole},
 		"ExternalID": {"A field that would be ignored is rejected.", v1alpha1.AWSSpec{ExternalID: "x"}, needsRole},
 		"Tags":       {"A field that would be ignored is rejected.", v1alpha1.AWSSpec{SessionTags: []v1alpha1.SessionTag{{Key: "k"}}}, needsRole},

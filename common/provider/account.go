@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"regexp"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
@@ -20,4 +21,39 @@ func AnnotationsOf(ctx context.Context, creds Credentials, sel v1alpha1.ServiceA
 		return r.ServiceAccountAnnotations(ctx, sel)
 	}
 	return nil, NewError(Unavailable, "auth: the annotations of ServiceAccount %s cannot be read", sel.Name)
+}
+
+// A Setting is a text, and the field of the spec or the annotation that sets it. Without a text it is not set.
+type Setting struct{ Text, Field string }
+
+// An Annotation of a ServiceAccount sets what a spec does not set.
+type Annotation struct {
+	// Name is that of the annotation.
+	Name string
+	// Account is the ServiceAccount, and Field the field of the spec that names it.
+	Account v1alpha1.ServiceAccountSelector
+	Field   string
+	// Form matches each valid text. Anyone who can write the ServiceAccount chooses the text, and it becomes part of requests.
+	Form *regexp.Regexp
+	// Value describes a valid text, such as "the ID of the tenant".
+	Value string
+}
+
+// Or returns the setting if it is set, otherwise that of an annotation. Errors are of class Invalid, and name the ServiceAccount.
+func (s Setting) Or(annotations map[string]string, a Annotation) (Setting, error) {
+	if s.Text != "" {
+		return s, nil
+	}
+	account := a.Account.Name
+	if a.Account.Namespace != "" {
+		account = a.Account.Namespace + "/" + account
+	}
+	found := Setting{annotations[a.Name], a.Field + ": annotation " + a.Name}
+	switch {
+	case found.Text == "":
+		return s, NewError(Invalid, "%s: is not set, and ServiceAccount %s has no annotation %s; set one of them to %s", s.Field, account, a.Name, a.Value)
+	case !a.Form.MatchString(found.Text):
+		return s, NewError(Invalid, "%s of ServiceAccount %s is not valid; set it to %s", found.Field, account, a.Value)
+	}
+	return found, nil
 }

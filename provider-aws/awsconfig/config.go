@@ -39,6 +39,8 @@ type Config struct {
 	caller  aws.CredentialsProvider
 	// role is the ARN of the role that the store works as; empty if there is none.
 	role string
+	// annotated is the role in the annotation of the ServiceAccount, if spec.role is not set.
+	annotated provider.Setting
 	// account caches the number of the AWS account, once it is known.
 	account *atomic.Pointer[string]
 }
@@ -69,7 +71,7 @@ func LoadStore(ctx context.Context, o StoreObject, creds provider.Credentials) (
 	return c, nil
 }
 
-// Load returns the Config of a store or generator. It reads Secrets through creds, does not call AWS, and does
+// Load returns the Config of a store or generator. It reads Secrets and ServiceAccounts through creds, does not call AWS, and does
 // not keep ctx. It keeps creds only to request ServiceAccount tokens. Errors are of package provider, and name
 // the field to fix.
 func Load(ctx context.Context, o Object, creds provider.Credentials) (*Config, error) {
@@ -177,7 +179,9 @@ func (c *Config) useAuth(ctx context.Context, spec *v1alpha1.AWSSpec, creds prov
 	if ref := spec.Auth.SecretRef; ref != nil {
 		c.credentialsSource = secretSource
 		c.AWS.Credentials, err = static(ctx, ref, creds)
+		return err
 	}
+	c.annotated, err = annotatedRole(ctx, spec, creds)
 	return err
 }
 
@@ -195,8 +199,6 @@ func check(spec *v1alpha1.AWSSpec) error {
 		return provider.NewError(provider.Invalid, "spec.region: %q is not a region; write it as eu-central-1", spec.Region)
 	case spec.Auth != nil && (spec.Auth.SecretRef != nil) == byToken:
 		return provider.NewError(provider.Invalid, "spec.auth: set either secretRef or serviceAccountRef")
-	case byToken && spec.Role == "":
-		return provider.NewError(provider.Invalid, "spec.role: required with spec.auth.serviceAccountRef; set it to the ARN of the role that trusts the ServiceAccount")
 	case spec.Role == "" && (passed || len(spec.AdditionalRoles) > 0):
 		return provider.NewError(provider.Invalid, "spec.role: required with additionalRoles, externalID, sessionTags, sessionTagsPolicy or transitiveTagKeys")
 	case byToken && passed && len(spec.AdditionalRoles) == 0:

@@ -23,6 +23,8 @@ type kube struct {
 	secrets map[string]string // by key
 	token   func(audiences []string) (string, error)
 	ambient error
+	// annotations are those of the ServiceAccount, which does not exist if they are nil.
+	annotations map[string]string
 }
 
 func (k kube) SecretValue(_ context.Context, sel common.SecretKeySelector) ([]byte, error) {
@@ -38,6 +40,13 @@ func (k kube) ConfigMapValue(context.Context, common.ConfigMapKeySelector) ([]by
 
 func (k kube) ServiceAccountToken(_ context.Context, _ common.ServiceAccountSelector, audiences ...string) (string, error) {
 	return k.token(audiences)
+}
+
+func (k kube) ServiceAccountAnnotations(context.Context, common.ServiceAccountSelector) (map[string]string, error) {
+	if k.annotations == nil {
+		return nil, provider.NewError(provider.Invalid, "auth: ServiceAccount shop/shop does not exist")
+	}
+	return k.annotations, nil
 }
 
 func (k kube) Ambient() error { return k.ambient }
@@ -189,7 +198,7 @@ func TestCheck(t *testing.T) {
 		"Region":      {"A region with other characters is rejected, because it becomes part of a host name.", v1alpha1.AWSSpec{Region: "evil.example/"}, `spec.region: "evil.example/" is not a region; write it as eu-central-1`},
 		"EmptyAuth":   {"An empty auth is rejected. It does not mean the operator's identity.", v1alpha1.AWSSpec{Auth: &v1alpha1.AWSAuth{}}, "spec.auth: set either secretRef or serviceAccountRef"},
 		"TwoAuths":    {"Two ways to log in are rejected.", v1alpha1.AWSSpec{Auth: both}, "spec.auth: set either secretRef or serviceAccountRef"},
-		"TokenAlone":  {"A ServiceAccount needs a role, because its token can only assume one.", v1alpha1.AWSSpec{Auth: byToken()}, "spec.role: required with spec.auth.serviceAccountRef; set it to the ARN of the role that trusts the ServiceAccount"},
+		"TokenAlone":  {"A ServiceAccount is enough, because its annotation can name the role.", v1alpha1.AWSSpec{Auth: byToken()}, ""},
 		"Token":       {"A ServiceAccount and a role are enough.", v1alpha1.AWSSpec{Auth: byToken(), Role: "r"}, ""},
 		"Additional":  {"additionalRoles are rejected without a role.", v1alpha1.AWSSpec{AdditionalRoles: []string{"a"}}, needsRole},
 		"ExternalID":  {"A field that would be ignored is rejected.", v1alpha1.AWSSpec{ExternalID: "x"}, needsRole},

@@ -80,7 +80,7 @@ func (w *webIdentity) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	}
 	token, err := w.creds.ServiceAccountToken(ctx, w.account, audiences...)
 	if err != nil {
-		return aws.Credentials{}, provider.Field("spec.auth.serviceAccountRef", err)
+		return aws.Credentials{}, provider.Field(accountField, err)
 	}
 	return stscreds.NewWebIdentityRoleProvider(w.client, w.role, identityToken(token), func(o *stscreds.WebIdentityRoleOptions) {
 		o.RoleSessionName, o.Duration = w.session, w.duration

@@ -61,15 +61,18 @@ func valueOf(ctx context.Context, creds provider.Credentials, field string, sel 
 	return text, nil
 }
 
-// A step is one role in the chain that ends with spec.role.
+// A step is one role in the chain that ends with spec.role or the role of the annotation.
 type step struct {
 	field, arn string
 	// options apply to spec.role only, because its trust policy checks the external id and the tags.
 	options func(*stscreds.AssumeRoleOptions)
 }
 
-// steps returns the chain of roles. tags are passed when spec.role is assumed.
-func steps(spec *v1alpha1.AWSSpec, tags []types.Tag) []step {
+// steps returns the chain of roles. annotated is the only one if it is set. tags are passed when spec.role is assumed.
+func steps(spec *v1alpha1.AWSSpec, annotated provider.Setting, tags []types.Tag) []step {
+	if annotated.Text != "" {
+		return []step{{field: annotated.Field, arn: annotated.Text}}
+	}
 	var all []step
 	for i, arn := range spec.AdditionalRoles {
 		all = append(all, step{field: fmt.Sprintf("spec.additionalRoles[%d]", i), arn: arn})
@@ -103,7 +106,7 @@ func (c *Config) assume(o Object, s Session, creds provider.Credentials) error {
 	if err != nil {
 		return err
 	}
-	all := steps(spec, tags)
+	all := steps(spec, c.annotated, tags)
 	for i, one := range all {
 		if i == len(all)-1 {
 			c.role = one.arn
@@ -142,7 +145,10 @@ func (c *Config) STS() *sts.Client {
 	return sts.NewFromConfig(c.AWS, func(o *sts.Options) { o.BaseEndpoint = cmp.Or(c.sts, o.BaseEndpoint) })
 }
 
-// OpenSession opens a session of spec.role that no other call uses.
+// HasRole reports whether the Config works as a role that it assumes, so that OpenSession can open sessions of it.
+func (c *Config) HasRole() bool { return c.session != nil }
+
+// OpenSession opens a session of the role that no other call uses.
 func (c *Config) OpenSession(ctx context.Context) (aws.Credentials, error) {
 	return c.session.Retrieve(ctx)
 }

@@ -33,13 +33,14 @@ func check(spec *v1alpha1.AWSSpec, g *common.GeneratorSpec, asks v1alpha1.STSReq
 }
 
 func checkDuration(spec *v1alpha1.AWSSpec, d int32) error {
+	byToken := spec.Auth != nil && spec.Auth.ServiceAccountRef != nil // With a role, in the spec or in an annotation.
 	switch {
 	case d != 0 && d < minDuration:
 		return badField("sessionDuration", "must be at least 900 seconds")
 	case d > maxDuration:
 		return badField("sessionDuration", "must be at most 129600 seconds")
-	case spec.Role != "" && d > maxRoleDuration:
-		return badField("sessionDuration", "must be at most 43200 seconds with spec.role")
+	case (spec.Role != "" || byToken) && d > maxRoleDuration:
+		return badField("sessionDuration", "must be at most 43200 seconds with a role")
 	case len(spec.AdditionalRoles) > 0 && d > maxChainDuration:
 		return badField("sessionDuration", "must be at most 3600 seconds with spec.additionalRoles")
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
-// A Generator generates the access keys of one object, for spec.role or for the user whose access key it has.
+// A Generator generates the access keys of one object, for a role or for the user whose access key it has.
 type Generator struct {
 	api    api
 	config *awsconfig.Config
@@ -70,7 +70,7 @@ func Connect[S Object](ctx context.Context, s S, creds provider.Credentials) (pr
 		return nil, err
 	}
 	caller := c
-	role := s.AWS().Role != ""
+	role := c.HasRole()
 	if role && asks.TokenCode != "" {
 		caller = c.AsCaller() // Validating the role would use up the code.
 	}

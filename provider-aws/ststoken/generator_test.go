@@ -37,7 +37,7 @@ func start(t *testing.T, opts ...emulator.Option) *emulator.Server {
 		emulator.WithCredentials(emulator.Credential{AccessKeyID: "test", SecretAccessKey: "test", MFASerial: device, MFACodes: []string{"123456", "654321"}}),
 		emulator.WithRoles(
 			emulator.Role{ARN: roles + "relay", Principals: []string{user}},
-			emulator.Role{ARN: roles + "deploy", Principals: []string{user, roles + "relay"}, MaxSessionDuration: 2 * time.Hour},
+			emulator.Role{ARN: roles + "deploy", Principals: []string{user, roles + "relay"}, MaxSessionDuration: 2 * time.Hour, WebIdentities: []emulator.WebIdentity{{Subject: "shop"}}},
 			emulator.Role{ARN: roles + "guarded", Principals: []string{user}, MFA: true},
 		))...)
 	t.Setenv("AWS_ENDPOINT_URL_STS", "http://127.0.0.1:1") // spec.endpoint is that of STS.
@@ -90,6 +90,10 @@ func TestGenerate(t *testing.T) {
 			srv.Reset()
 		}
 	}
+	annotated := func(s *awstest.Store) {
+		s.Auth = &v1alpha1.AWSAuth{ServiceAccountRef: &common.ServiceAccountSelector{Name: "shop"}}
+		s.Secrets = awstest.Secrets{"jwt": emulator.NewToken("", "shop", "sts.amazonaws.com", time.Now().Add(time.Hour)), "eks.amazonaws.com/role-arn": roles + "deploy"}
+	}
 	none := func(*emulator.Server) awstest.Option { return func(*awstest.Store) {} }
 	as := func(opt awstest.Option) func(*emulator.Server) awstest.Option {
 		return func(*emulator.Server) awstest.Option { return opt }
@@ -108,6 +112,7 @@ func TestGenerate(t *testing.T) {
 		"Role":      {"With a role, the access key is that of the role and lasts one hour.", v1alpha1.STSRequestParameters{}, as(awstest.WithRole(roles + "deploy")), session, time.Hour, map[string]int{"AssumeRole": 2}},
 		"RoleLong":  {"With a role, the access key can last as long as the role allows.", v1alpha1.STSRequestParameters{SessionDuration: 7200}, as(awstest.WithRole(roles + "deploy")), session, 2 * time.Hour, map[string]int{"AssumeRole": 2}},
 		"Chain":     {"The additional roles are assumed once.", v1alpha1.STSRequestParameters{SessionDuration: 1800}, as(chained), session, 30 * time.Minute, map[string]int{"AssumeRole": 3}},
+		"Annotated": {"The role can be that of the annotation of a ServiceAccount.", v1alpha1.STSRequestParameters{SessionDuration: 7200}, as(annotated), session, 2 * time.Hour, map[string]int{"AssumeRoleWithWebIdentity": 2}},
 		"Temporary": {"A temporary access key can assume a role.", v1alpha1.STSRequestParameters{}, temporary, session, time.Hour, map[string]int{"AssumeRole": 2}},
 	}
 	for name, tc := range cases {
@@ -368,10 +373,14 @@ func TestConnectFails(t *testing.T) {
 		"Temporary": {"A temporary access key without a role is rejected.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) {
 			s.Auth.SecretRef.SessionTokenSecretRef = &common.SecretKeySelector{Name: "aws", Key: "token"}
 		}, provider.NewError(provider.Invalid, "spec.auth.secretRef.sessionTokenSecretRef: AWS creates no session tokens for a temporary access key; set spec.role, or name the access key of a user")},
-		"Short":     {"A session of less than 15 minutes is rejected.", lasting(899), "", same, field("sessionDuration", "must be at least 900 seconds")},
-		"Negative":  {"A negative duration is rejected.", lasting(-1), "", same, field("sessionDuration", "must be at least 900 seconds")},
-		"Long":      {"A session of more than 36 hours is rejected.", lasting(129601), "", same, field("sessionDuration", "must be at most 129600 seconds")},
-		"LongRole":  {"A session of more than 12 hours is rejected for a role.", lasting(43201), "", awstest.WithRole("r"), field("sessionDuration", "must be at most 43200 seconds with spec.role")},
+		"Short":    {"A session of less than 15 minutes is rejected.", lasting(899), "", same, field("sessionDuration", "must be at least 900 seconds")},
+		"Negative": {"A negative duration is rejected.", lasting(-1), "", same, field("sessionDuration", "must be at least 900 seconds")},
+		"Long":     {"A session of more than 36 hours is rejected.", lasting(129601), "", same, field("sessionDuration", "must be at most 129600 seconds")},
+		"LongRole": {"A session of more than 12 hours is rejected for a role.", lasting(43201), "", awstest.WithRole("r"), field("sessionDuration", "must be at most 43200 seconds with a role")},
+		"LongToken": {"A session of more than 12 hours is rejected for a ServiceAccount, whose role can be in an annotation.", lasting(43201), "", func(s *awstest.Store) {
+			token(s)
+			s.Role = ""
+		}, field("sessionDuration", "must be at most 43200 seconds with a role")},
 		"LongChain": {"A session of more than one hour is rejected for chained roles.", lasting(3601), "", chain, field("sessionDuration", "must be at most 3600 seconds with spec.additionalRoles")},
 		"NoCode":    {"A serial number without a token code is rejected.", v1alpha1.STSRequestParameters{SerialNumber: device}, "", same, field("tokenCode", "must be set with serialNumber")},
 		"NoDevice":  {"A token code without a serial number is rejected.", v1alpha1.STSRequestParameters{TokenCode: "123456"}, "", same, field("serialNumber", "must be set with tokenCode")},

@@ -45,7 +45,7 @@ type Config struct {
 	Emulated bool
 
 	place  place
-	tenant setting
+	tenant provider.Setting
 	tokens *provider.Tokens
 	idle   func()
 }
@@ -181,7 +181,7 @@ func (c *Config) GetToken(ctx context.Context, o policy.TokenRequestOptions) (az
 func (p place) scope() string { return p.resource + "/.default" }
 
 // Tenant is the tenant that logs in; empty if a managed identity does without it.
-func (c *Config) Tenant() string { return c.tenant.text }
+func (c *Config) Tenant() string { return c.tenant.Text }
 
 // Close releases connections, and cancels a login in progress.
 func (c *Config) Close() error {

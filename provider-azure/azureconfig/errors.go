@@ -49,7 +49,7 @@ func (l login) explain(ctx context.Context, err error, last answer) error {
 			case "":
 				field = l.source.field
 			case tenantField:
-				field = l.tenant.field
+				field = l.tenant.Field
 			}
 			return provider.NewError(provider.Denied, "%s: %s (AADSTS%d)", field, strings.ReplaceAll(r.text, "{service}", l.place.service), n)
 		}

@@ -68,7 +68,7 @@ var (
 )
 
 // checkChallenge rejects a challenge that names an authority, a tenant or a resource that the spec does not have.
-func (p place) checkChallenge(tenant setting, header string) error {
+func (p place) checkChallenge(tenant provider.Setting, header string) error {
 	scheme, rest, _ := strings.Cut(header, " ")
 	values := map[string]string{}
 	for _, m := range parameter.FindAllStringSubmatch(rest, -1) {
@@ -91,8 +91,8 @@ func (p place) checkChallenge(tenant setting, header string) error {
 	switch {
 	case of == "":
 		return provider.NewError(provider.Unavailable, "spec.vaultURL: the response has no challenge of Key Vault; check the address")
-	case tenantID.MatchString(tenant.text) && !strings.EqualFold(of, tenant.text):
-		return provider.NewError(provider.Invalid, "%s: the vault is part of another tenant; correct tenantID or vaultURL", tenant.field)
+	case tenantID.MatchString(tenant.Text) && !strings.EqualFold(of, tenant.Text):
+		return provider.NewError(provider.Invalid, "%s: the vault is part of another tenant; correct tenantID or vaultURL", tenant.Field)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ type source struct {
 // A login gets tokens for one place.
 type login struct {
 	place   place
-	tenant  setting
+	tenant  provider.Setting
 	client  *http.Client
 	retries policy.RetryOptions
 	source  source

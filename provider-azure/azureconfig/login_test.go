@@ -83,7 +83,7 @@ func TestCheckChallenge(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			fails(t, tc.reason, at.checkChallenge(setting{tc.tenant, tenantField}, tc.header), tc.class, tc.part)
+			fails(t, tc.reason, at.checkChallenge(provider.Setting{Text: tc.tenant, Field: tenantField}, tc.header), tc.class, tc.part)
 		})
 	}
 }

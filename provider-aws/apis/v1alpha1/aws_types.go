@@ -8,7 +8,6 @@ import (
 // in.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.role) && size(self.role) > 0) || !((has(self.additionalRoles) && size(self.additionalRoles) > 0) || (has(self.externalID) && size(self.externalID) > 0) || (has(self.sessionTags) && size(self.sessionTags) > 0) || (has(self.transitiveTagKeys) && size(self.transitiveTagKeys) > 0) || (has(self.sessionTagsPolicy) && self.sessionTagsPolicy == 'Simple'))",message="additionalRoles, externalID, sessionTags, sessionTagsPolicy and transitiveTagKeys need a role"
-// +kubebuilder:validation:XValidation:rule="!has(self.auth) || !has(self.auth.serviceAccountRef) || (has(self.role) && size(self.role) > 0)",message="auth.serviceAccountRef needs a role that its token can assume"
 type AWSSpec struct {
 	common.RetrySpec `json:",inline"`
 
@@ -20,7 +19,7 @@ type AWSSpec struct {
 	Region string `json:"region,omitempty"`
 
 	// ARN of the IAM role to assume. With auth.serviceAccountRef it is assumed with the token of the ServiceAccount,
-	// unless additionalRoles are set.
+	// unless additionalRoles are set; unset: the role in the annotation eks.amazonaws.com/role-arn of the ServiceAccount.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.matches('^arn:[a-z0-9-]+:iam::[0-9]{12}:role/.+$')",message="role must be the ARN of an IAM role, such as arn:aws:iam::111122223333:role/name"

@@ -50,9 +50,17 @@ func (Secrets) ConfigMapValue(context.Context, common.ConfigMapKeySelector) ([]b
 	return nil, errors.New("no ConfigMap")
 }
 
-// ServiceAccountToken implements provider.Credentials. There is no ServiceAccount.
-func (Secrets) ServiceAccountToken(context.Context, common.ServiceAccountSelector, ...string) (string, error) {
-	return "", errors.New("no token")
+// ServiceAccountToken implements provider.Credentials. The token of each ServiceAccount is that of the key jwt.
+func (s Secrets) ServiceAccountToken(context.Context, common.ServiceAccountSelector, ...string) (string, error) {
+	if s["jwt"] == "" {
+		return "", errors.New("no token")
+	}
+	return s["jwt"], nil
+}
+
+// ServiceAccountAnnotations implements provider.ServiceAccountReader. The keys are also the annotations of each ServiceAccount.
+func (s Secrets) ServiceAccountAnnotations(context.Context, common.ServiceAccountSelector) (map[string]string, error) {
+	return s, nil
 }
 
 // Ambient implements provider.Credentials. The operator's own identity is not allowed.
