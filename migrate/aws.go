@@ -152,14 +152,40 @@ func (o *object) annotatedRole(field string, ref *yaml.Node) (string, bool) {
 	return "", false
 }
 
+// annotatedAtRunTime reports a login whose only role is in the annotation of a ServiceAccount, where both operators read it. Only
+// External Secrets Operator reads the audience there.
+func (o *object) annotatedAtRunTime(field string, ref *yaml.Node) {
+	namespace, name := o.accountOf(ref), text(ref, "name")
+	unknown := ""
+	switch {
+	case o.referent(ref):
+		unknown = "each namespace has a ServiceAccount of its own"
+	case !o.inputs.knows(namespace, name):
+		unknown = fmt.Sprintf("the ServiceAccount %s/%s is not in the input", namespace, name)
+	}
+	if unknown != "" {
+		o.add(Finding{Field: field, To: "spec.auth.serviceAccountRef.audiences", Verdict: Changed, Reason: unknown + ", and External Secrets Operator reads the audience of the token from its annotation " + audienceAnnotation, Todo: "check that it does not have this annotation, or set audiences"})
+		return
+	}
+	if arn, _, twice := o.annotation(namespace, name, roleAnnotation); arn == "" && twice == "" {
+		o.annotatedRole(field, ref) // It reports that there is none.
+	}
+}
+
 // awsRoles makes explicit which roles are assumed: that of the ServiceAccount, which External Secrets Operator reads from
-// its annotation, then additionalRoles, then role.
+// its annotation, then additionalRoles, then role. The annotation is enough for the first if there is no other.
 func (o *object) awsRoles(at []string) {
 	var chain []string
 	ref := child(o.node, slices.Concat(at, []string{"auth", "jwt", "serviceAccountRef"})...)
 	annotated := ref != nil && child(o.out.root, "spec", "auth", "serviceAccountRef") != nil
 	if annotated {
-		arn, known := o.annotatedRole(strings.Join(at, ".")+".auth.jwt.serviceAccountRef", ref)
+		field := strings.Join(at, ".") + ".auth.jwt.serviceAccountRef"
+		_, given := o.inputs.Roles[o.accountOf(ref)+"/"+text(ref, "name")]
+		if !given && child(o.out.root, "spec", "additionalRoles") == nil && text(o.out.root, "spec", "role") == "" {
+			o.annotatedAtRunTime(field, ref)
+			return
+		}
+		arn, known := o.annotatedRole(field, ref)
 		if !known {
 			return
 		}

@@ -19,7 +19,7 @@ func TestAccountsOfOverlays(t *testing.T) {
 	account := func(role string) string {
 		return "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: reader, annotations: {eks.amazonaws.com/role-arn: 'arn:aws:iam::111122223333:role/" + role + "'}}\n"
 	}
-	const store = "apiVersion: external-secrets.io/v1\nkind: SecretStore\nmetadata: {name: prod}\nspec: {provider: {aws: {service: SecretsManager, region: a, auth: {jwt: {serviceAccountRef: {name: reader}}}}}}\n"
+	const store = "apiVersion: external-secrets.io/v1\nkind: SecretStore\nmetadata: {name: prod}\nspec: {provider: {aws: {service: SecretsManager, region: a, role: 'arn:aws:iam::444455556666:role/other', auth: {jwt: {serviceAccountRef: {name: reader}}}}}}\n"
 	cases := map[string]struct {
 		reason, file string
 		roles        map[string]string
@@ -41,7 +41,7 @@ func TestAccountsOfOverlays(t *testing.T) {
 				t.Fatal(err)
 			}
 			role := ""
-			if _, after, found := strings.Cut(string(r.Files[2].Content), "role: "); found {
+			if _, after, found := strings.Cut(string(r.Files[2].Content), "additionalRoles:\n  - "); found {
 				role, _, _ = strings.Cut(after, "\n")
 			}
 			if diff := cmp.Diff([]any{tc.want, tc.wantRole}, []any{r.Report.Objects[0].Verdict, role}); diff != "" {

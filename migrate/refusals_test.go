@@ -12,7 +12,7 @@ func TestFalseRefusals(t *testing.T) {
 		login = `apiVersion: external-secrets.io/v1
 kind: SecretStore
 metadata: {name: aws}
-spec: {provider: {aws: {service: SecretsManager, region: eu-central-1, auth: {jwt: {serviceAccountRef: {name: reader}}}}}}
+spec: {provider: {aws: {service: SecretsManager, region: eu-central-1, role: "arn:aws:iam::444455556666:role/other", auth: {jwt: {serviceAccountRef: {name: reader}}}}}}
 `
 		account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: reader, namespace: shop, annotations: {eks.amazonaws.com/role-arn: \"arn:aws:iam::111122223333:role/a\"}}\n"
 		google  = `apiVersion: external-secrets.io/v1
@@ -42,13 +42,15 @@ metadata: {name: web, namespace: shop}
 spec: {provider: gke, parameters: {secrets: "- {resourceName: projects/shop-prod/secrets/a/versions/latest, path: a}"}}
 `
 	)
+	alone := strings.Replace(login, `role: "arn:aws:iam::444455556666:role/other", `, "", 1)
 	cases := map[string]struct {
 		reason  string
 		files   map[string]string
 		verdict Verdict
 		want    string // Part of the last file.
 	}{
-		"Namespace":       {"Kustomize sets the namespace of the store, so its ServiceAccount is known.", map[string]string{"a/account.yaml": account, "a/kustomization.yaml": "namespace: shop\nresources: [account.yaml, store.yaml]\n", "a/store.yaml": login}, Exact, "role: arn:aws:iam::111122223333:role/a"},
+		"Namespace":       {"Kustomize sets the namespace of the store, so its ServiceAccount is known.", map[string]string{"a/account.yaml": account, "a/kustomization.yaml": "namespace: shop\nresources: [account.yaml, store.yaml]\n", "a/store.yaml": login}, Exact, "additionalRoles:\n  - arn:aws:iam::111122223333:role/a\n"},
+		"RunTime":         {"Both operators read the only role from the annotation, whichever ServiceAccount of the input it is.", map[string]string{"a/account.yaml": strings.Replace(account, ", namespace: shop", "", 1), "b/account.yaml": strings.NewReplacer(", namespace: shop", "", "role/a", "role/b").Replace(account), "c/store.yaml": alone}, Exact, "  auth:\n    serviceAccountRef: {name: reader}\n"},
 		"NamespaceAbove":  {"A kustomization above sets it.", map[string]string{"a/account.yaml": account, "a/kustomization.yaml": "namespace: shop\nresources: [account.yaml, base]\n", "a/base/kustomization.yaml": "resources: [store.yaml]\n", "z/store.yaml": "", "a/base/store.yaml": login}, Exact, ""},
 		"GKE":             {"The add-on of GKE has a provider of its own.", map[string]string{"a.yaml": gke}, Changed, "kind: GCPSecretManager"},
 		"FluxDuration":    {"Flux substitutes a duration.", map[string]string{"a.yaml": google, "b.yaml": strings.Replace(secret, "spec:\n", "spec:\n  refreshInterval: ${interval:=1h}\n", 1)}, Exact, "refreshInterval: ${interval:=1h}"},
@@ -57,8 +59,8 @@ spec: {provider: gke, parameters: {secrets: "- {resourceName: projects/shop-prod
 		"Candidates":      {"All stores that it can be become the same.", map[string]string{"a.yaml": google, "b.yaml": strings.Replace(secret, "name: google", "name: \"${store}\"", 1)}, Changed, "kind: ClusterGCPSecretManager"},
 		"OtherNamespace":  {"A store of its name is in another namespace.", map[string]string{"a.yaml": "apiVersion: v1\nkind: List\nitems: []\n", "b.yaml": strings.NewReplacer("ClusterSecretStore", "SecretStore", "{name: google}", "{name: google, namespace: mail}", ", namespace: shop}}", "}}").Replace(google), "c.yaml": strings.Replace(secret, "ClusterSecretStore", "SecretStore", 1)}, Changed, "kind: GCPSecretManager"},
 		"Different":       {"Stores that become different ones are refused.", map[string]string{"a.yaml": google, "b.yaml": strings.NewReplacer("name: google}\nspec", "name: vault}\nspec", "gcpsm: {projectID: shop, auth: {secretRef: {secretAccessKeySecretRef: {name: google, key: key.json, namespace: shop}}}}", "vault: {server: \"https://vault\", path: secret, auth: {tokenSecretRef: {name: vault, key: token, namespace: vault}}}").Replace(google), "c.yaml": strings.Replace(secret, "name: google", "name: \"${store}\"", 1)}, Unsupported, "secretStoreRef"},
-		"RoleOfValues":    {"Values of a chart have the role.", map[string]string{"a/values.yaml": "external-secrets:\n  serviceAccount:\n    name: reader\n    annotations: {eks.amazonaws.com/role-arn: \"arn:aws:iam::111122223333:role/b\"}\n", "b.yaml": login}, Changed, "role: arn:aws:iam::111122223333:role/b"},
-		"RoleOfRelease":   {"Values of a HelmRelease have it.", map[string]string{"a.yaml": "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a}\nspec:\n  values:\n    serviceAccount:\n      annotations:\n        eks.amazonaws.com/role-arn: arn:aws:iam::111122223333:role/b\n", "b.yaml": login}, Changed, "role: arn:aws:iam::111122223333:role/b"},
+		"RoleOfValues":    {"Values of a chart have the role.", map[string]string{"a/values.yaml": "external-secrets:\n  serviceAccount:\n    name: reader\n    annotations: {eks.amazonaws.com/role-arn: \"arn:aws:iam::111122223333:role/b\"}\n", "b.yaml": login}, Changed, "additionalRoles:\n  - arn:aws:iam::111122223333:role/b\n"},
+		"RoleOfRelease":   {"Values of a HelmRelease have it.", map[string]string{"a.yaml": "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a}\nspec:\n  values:\n    serviceAccount:\n      annotations:\n        eks.amazonaws.com/role-arn: arn:aws:iam::111122223333:role/b\n", "b.yaml": login}, Changed, "additionalRoles:\n  - arn:aws:iam::111122223333:role/b\n"},
 		"RolesOfValues":   {"Two roles are one too many.", map[string]string{"a/values.yaml": "serviceAccount: {annotations: {eks.amazonaws.com/role-arn: \"arn:aws:iam::111122223333:role/b\"}}\n", "b/values.yaml": "serviceAccount: {annotations: {eks.amazonaws.com/role-arn: \"arn:aws:iam::111122223333:role/c\"}}\n", "c.yaml": login}, Unsupported, "external-secrets.io/v1"},
 		"RoleOfAnother":   {"A role of another ServiceAccount does not count.", map[string]string{"a/values.yaml": "serviceAccount: {name: other, annotations: {eks.amazonaws.com/role-arn: \"arn:aws:iam::111122223333:role/b\"}}\n", "c.yaml": login}, Unsupported, "external-secrets.io/v1"},
 		"EqualNamespaces": {"A namespace can be named twice.", map[string]string{"a.yaml": strings.Replace(google, "spec: {", "spec: {conditions: [{namespaces: [shop, shop]}], ", 1)}, Exact, "namespaces: [shop]"},
