@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
@@ -21,6 +23,73 @@ func newClusterStore(spec v1alpha1.GCPSpec, serves common.ClusterStoreSpec) *v1a
 	}}
 }
 
+// annotated returns a ServiceAccount whose annotation names a service account of Google.
+func annotated(namespace, name, email string) *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{"iam.gke.io/gcp-service-account": email}}}
+}
+
+// TestAnnotations logs in as the service accounts that the annotations of ServiceAccounts name. A changed annotation is a new login
+// without a restart.
+func TestAnnotations(t *testing.T) {
+	const ns, bank, next, domain = "wages", "wages-bank", "next", "@test-project.iam.gserviceaccount.com"
+	subject := func(namespace string) string { return "system:serviceaccount:" + namespace + ":annotated" }
+	srv := startEmulator(t)
+	srv.AddProvider(emulator.Provider{Audience: poolProvider, Subjects: []string{subject(ns), subject(bank)}})
+	for account, namespace := range map[string]string{ns: ns, bank: bank, next: ns} {
+		srv.AddServiceAccount(account+domain, subject(namespace))
+	}
+	srv.Put("wages-db", []byte(`{"password":"one"}`))
+	for _, namespace := range []string{ns, bank} {
+		suite.For(t).Namespace(namespace, nil)
+	}
+	suite.For(t).Create(annotated(ns, "annotated", "unknown"+domain))
+	suite.For(t).Create(annotated(bank, "annotated", bank+domain))
+	spec := func(namespace string) v1alpha1.GCPSpec {
+		auth := byToken("")
+		auth.WorkloadIdentity.ServiceAccountRef = common.ServiceAccountSelector{Namespace: namespace, Name: "annotated"}
+		auth.WorkloadIdentity.ServiceAccountEmailFrom = v1alpha1.EmailFromAnnotation
+		return v1alpha1.GCPSpec{ProjectID: emulator.DefaultProject, Endpoint: srv.URL(), Auth: auth}
+	}
+	suite.For(t).Create(newStore(ns, "annotated", spec("")))
+	shared := newClusterStore(spec(bank), common.ClusterStoreSpec{})
+	shared.Name = "annotated"
+	suite.For(t).Create(shared)
+	suite.Start(t, "provider-gcp", manifests.Permissions, newOperator)
+	own := operatortest.ExternalSecret(ns, "own", "GCPSecretManager", "annotated", "wages-db", "password")
+	suite.For(t).Create(own)
+	suite.For(t).Create(operatortest.ExternalSecret(ns, "shared", "ClusterGCPSecretManager", "annotated", "wages-db", "password"))
+	readAs := func(name, account string) {
+		t.Helper()
+		controlplane.Eventually(t, func() string {
+			caller := ""
+			for _, c := range srv.Calls() {
+				if c.Method == "AccessSecretVersion" && c.Caller == account+domain {
+					caller = account
+				}
+			}
+			return cmp.Diff([]string{"one", account}, []string{suite.For(t).In(ns).Data(name)["password"], caller})
+		})
+	}
+	readAs("shared", bank)
+	controlplane.Eventually(t, func() string {
+		return cmp.Diff("False "+common.ReasonStoreAuthFailed, suite.For(t).Ready(newStore(ns, "annotated", v1alpha1.GCPSpec{})))
+	})
+	account := annotated(ns, "annotated", "")
+	for _, email := range []string{ns, next} {
+		suite.For(t).Update(account, func() { account.Annotations["iam.gke.io/gcp-service-account"] = email + domain })
+		controlplane.Eventually(t, func() string {
+			for _, c := range srv.Calls() {
+				if c.Method == emulator.MethodImpersonate && c.Name == email+domain+":generateAccessToken" {
+					return ""
+				}
+			}
+			return "no login as " + email
+		})
+		suite.For(t).Refresh(own, email)
+		readAs("own", email)
+	}
+}
+
 func TestBadAuth(t *testing.T) {
 	const (
 		ns       = "bad-auth"
@@ -32,7 +101,7 @@ func TestBadAuth(t *testing.T) {
 		failed   = common.ReasonStoreAuthFailed
 	)
 	srv := startEmulator(t)
-	srv.AddProvider(emulator.Provider{Audience: poolProvider, Subjects: []string{subject}})
+	srv.AddProvider(emulator.Provider{Audience: poolProvider, Subjects: []string{subject, "system:serviceaccount:" + ns + ":stealing"}})
 	srv.AddServiceAccount("owner@test-project.iam.gserviceaccount.com", "system:serviceaccount:bank:default")
 	certified := httptest.NewTLSServer(nil) // The test only uses its certificate, which is not trusted.
 	certified.Close()
@@ -43,6 +112,8 @@ func TestBadAuth(t *testing.T) {
 	suite.For(t).In(ns).Source("gcp", map[string]string{
 		"key.json": string(good), "revoked": string(revoked), "stranger": string(untrustedServer.Key(reader)),
 	})
+	suite.For(t).Create(annotated(ns, "named", "owner"))
+	suite.For(t).Create(annotated(ns, "stealing", "owner@test-project.iam.gserviceaccount.com"))
 	suite.Start(t, "provider-gcp", manifests.Permissions, newOperator)
 
 	file := func(name, key string) *v1alpha1.GCPAuth {
@@ -52,6 +123,11 @@ func TestBadAuth(t *testing.T) {
 		a := byToken("")
 		change(a.WorkloadIdentity)
 		return a
+	}
+	byAnnotation := func(namespace, name string) *v1alpha1.GCPAuth {
+		return federated(func(w *v1alpha1.WorkloadIdentity) {
+			w.ServiceAccountRef.Namespace, w.ServiceAccountRef.Name, w.ServiceAccountEmailFrom = namespace, name, v1alpha1.EmailFromAnnotation
+		})
 	}
 	cases := map[string]struct {
 		why               string
@@ -64,6 +140,10 @@ func TestBadAuth(t *testing.T) {
 
 		"NoAccount":     {"The ServiceAccount does not exist.", v1alpha1.GCPSpec{Auth: federated(func(w *v1alpha1.WorkloadIdentity) { w.ServiceAccountRef.Name = "missing" })}, invalid, workload + ".serviceAccountRef: ServiceAccount bad-auth/missing does not exist"},
 		"Impersonation": {"The ServiceAccount is not allowed to impersonate the service account.", v1alpha1.GCPSpec{Auth: byToken("owner@test-project.iam.gserviceaccount.com")}, failed, workload + ".serviceAccountEmail: the ServiceAccount has no permission to impersonate it"},
+		"Bare":          {"The ServiceAccount has no annotation.", v1alpha1.GCPSpec{Auth: byAnnotation("", "default")}, invalid, workload + ".serviceAccountEmail: is not set, and ServiceAccount default has no annotation iam.gke.io/gcp-service-account"},
+		"NoEmail":       {"The annotation of the ServiceAccount is no email.", v1alpha1.GCPSpec{Auth: byAnnotation("", "named")}, invalid, workload + ".serviceAccountRef: annotation iam.gke.io/gcp-service-account of ServiceAccount named is not valid"},
+		"Another":       {"A namespaced store reads only annotations of ServiceAccounts in its own namespace.", v1alpha1.GCPSpec{Auth: byAnnotation("bank", "default")}, invalid, workload + ".serviceAccountRef: ServiceAccount default must not name a namespace"},
+		"Stolen":        {"The annotation names the service account of another namespace.", v1alpha1.GCPSpec{Auth: byAnnotation("", "stealing")}, failed, workload + ".serviceAccountRef: annotation iam.gke.io/gcp-service-account: the ServiceAccount has no permission to impersonate it"},
 
 		"Ambient":   {"A namespaced store does not get the operator's own identity.", v1alpha1.GCPSpec{}, invalid, "spec.auth: "},
 		"UnknownCA": {"The server's certificate is not trusted.", v1alpha1.GCPSpec{Endpoint: untrustedServer.URL(), Auth: file("gcp", "stranger")}, common.ReasonStoreUnreachable, "check spec.endpoint"},

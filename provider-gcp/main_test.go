@@ -55,7 +55,9 @@ func byToken(impersonate string) *v1alpha1.GCPAuth {
 func TestCRD(t *testing.T) {
 	both, bad := byKey(""), byToken("no email")
 	both.WorkloadIdentity = byToken("").WorkloadIdentity
-	elsewhere := byToken("")
+	elsewhere, annotated, twice, label := byToken(""), byToken(""), byToken(reader), byToken("")
+	annotated.WorkloadIdentity.ServiceAccountEmailFrom, twice.WorkloadIdentity.ServiceAccountEmailFrom = v1alpha1.EmailFromAnnotation, v1alpha1.EmailFromAnnotation
+	label.WorkloadIdentity.ServiceAccountEmailFrom = "Label"
 	elsewhere.WorkloadIdentity.Audience = "https://evil.example"
 	cases := map[string]struct {
 		reason string
@@ -73,6 +75,9 @@ func TestCRD(t *testing.T) {
 		"Location":   {"A location with other characters is rejected, because it becomes part of a host name.", v1alpha1.GCPSpec{ProjectID: "p", Location: "evil.example/"}, "spec.location"},
 		"Endpoint":   {"An endpoint without a scheme is rejected.", v1alpha1.GCPSpec{ProjectID: "p", Endpoint: "gcp.example"}, "endpoint must be a URL"},
 		"Audience":   {"An audience of another server is rejected.", v1alpha1.GCPSpec{ProjectID: "p", Auth: elsewhere}, "spec.auth.workloadIdentity.audience"},
+		"Annotated":  {"The annotation of the ServiceAccount can name the service account.", v1alpha1.GCPSpec{ProjectID: "p", Auth: annotated}, ""},
+		"TwoEmails":  {"Two sources of the service account are rejected.", v1alpha1.GCPSpec{ProjectID: "p", Auth: twice}, "set either serviceAccountEmail or serviceAccountEmailFrom"},
+		"Label":      {"An unknown source of the service account is rejected.", v1alpha1.GCPSpec{ProjectID: "p", Auth: label}, "spec.auth.workloadIdentity.serviceAccountEmailFrom"},
 		"Email":      {"An email with other characters is rejected, because it becomes part of a URL.", v1alpha1.GCPSpec{ProjectID: "p", Auth: bad}, "spec.auth.workloadIdentity.serviceAccountEmail"},
 	}
 	for name, tc := range cases {

@@ -88,7 +88,7 @@ func newLogin(ctx context.Context, p poster, auth *v1alpha1.GCPAuth, at logins, 
 		}
 		return keyLogin{poster: p, key: k, scopes: scopes}, nil
 	}
-	return newWorkloadLogin(p, auth.WorkloadIdentity, at, scopes, creds)
+	return newWorkloadLogin(ctx, p, auth.WorkloadIdentity, at, scopes, creds)
 }
 
 // Close closes the connection, and cancels a login in progress.

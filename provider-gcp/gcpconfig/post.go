@@ -1,6 +1,7 @@
 package gcpconfig
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -36,7 +37,8 @@ func (r *refusal) Error() string { return "status " + strconv.Itoa(r.status) }
 type refusals map[string]refused
 
 type refused struct {
-	class       provider.Class
+	class provider.Class
+	// field is that of the login if it is empty.
 	field, text string
 }
 
@@ -60,7 +62,7 @@ func (m refusals) explain(field string, err error) *provider.Error {
 		return e
 	}
 	if known, ok := m[r.code]; ok && r.status < http.StatusInternalServerError {
-		return provider.NewError(known.class, "%s: %s", known.field, known.text)
+		return provider.NewError(known.class, "%s: %s", cmp.Or(known.field, field), known.text)
 	}
 	if r.status == http.StatusUnauthorized || r.status == http.StatusForbidden {
 		return provider.NewError(provider.Denied, "%s: Google denies the login with status %d", field, r.status)

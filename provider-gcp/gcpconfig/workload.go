@@ -13,6 +13,9 @@ import (
 
 const (
 	workloadField = "spec.auth.workloadIdentity"
+	// emailAnnotation of a ServiceAccount names its Google service account, by
+	// https://cloud.google.com/kubernetes-engine/docs/how-to/workload-identity.
+	emailAnnotation = "iam.gke.io/gcp-service-account"
 	// maxAudience is the maximum length of an audience after its prefix, in bytes.
 	maxAudience = 1000
 
@@ -37,27 +40,53 @@ type workloadLogin struct {
 	at            logins
 	audience      string
 	tokenAudience []string
-	email         string
+	email         provider.Setting
 	scopes        []string
 	account       common.ServiceAccountSelector
 	creds         provider.Credentials
 }
 
-func newWorkloadLogin(p poster, w *v1alpha1.WorkloadIdentity, at logins, scopes []string, creds provider.Credentials) (login, error) {
+func newWorkloadLogin(ctx context.Context, p poster, w *v1alpha1.WorkloadIdentity, at logins, scopes []string, creds provider.Credentials) (login, error) {
 	switch {
 	case !isAudience(w.Audience):
 		return nil, provider.NewError(provider.Invalid, audienceField+": must name a provider, such as //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER or identitynamespace:POOL:PROVIDER")
 	case w.ServiceAccountEmail != "" && !email.MatchString(w.ServiceAccountEmail):
 		return nil, provider.NewError(provider.Invalid, emailField+": %q is not the email of a service account", w.ServiceAccountEmail)
 	}
+	impersonated, err := emailOf(ctx, w, creds)
+	if err != nil {
+		return nil, err
+	}
 	l := workloadLogin{
-		poster: p, at: at, audience: w.Audience, email: w.ServiceAccountEmail, scopes: scopes,
+		poster: p, at: at, audience: w.Audience, email: impersonated, scopes: scopes,
 		account: w.ServiceAccountRef, tokenAudience: w.ServiceAccountRef.Audiences, creds: creds,
 	}
 	if len(l.tokenAudience) == 0 {
 		l.tokenAudience = []string{tokenAudience(w.Audience)}
 	}
 	return l, nil
+}
+
+// Only serviceAccountEmailFrom reads a ServiceAccount.
+// +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=get;list;watch,roleName=tokens
+
+// emailOf returns the service account to impersonate, as the spec or the annotation of the ServiceAccount names it; without a text if
+// there is none.
+func emailOf(ctx context.Context, w *v1alpha1.WorkloadIdentity, creds provider.Credentials) (provider.Setting, error) {
+	set := provider.Setting{Text: w.ServiceAccountEmail, Field: emailField}
+	switch {
+	case w.ServiceAccountEmailFrom == "":
+		return set, nil
+	case w.ServiceAccountEmailFrom != v1alpha1.EmailFromAnnotation || set.Text != "":
+		return set, provider.NewError(provider.Invalid, workloadField+": set either serviceAccountEmail or serviceAccountEmailFrom: Annotation")
+	}
+	annotations, err := provider.AnnotationsOf(ctx, creds, w.ServiceAccountRef)
+	if err != nil {
+		return set, provider.Field(accountField, err)
+	}
+	return set.Or(annotations, provider.Annotation{
+		Name: emailAnnotation, Account: w.ServiceAccountRef, Field: accountField, Form: email, Value: "the email of the Google service account to impersonate",
+	})
 }
 
 // tokenAudience returns the audience that a provider expects in a token by default: its own name or, for the
@@ -82,10 +111,10 @@ var exchangeRefusals = refusals{
 }
 
 var impersonationRefusals = refusals{
-	"PERMISSION_DENIED": {provider.Denied, emailField, "the ServiceAccount has no permission to impersonate it; grant it roles/iam.workloadIdentityUser on the service account"},
-	"UNAUTHENTICATED":   {provider.Denied, emailField, "Google does not accept the token that it returned by token exchange"},
-	"NOT_FOUND":         {provider.Denied, emailField, "the service account does not exist at Google"},
-	"INVALID_ARGUMENT":  {provider.Invalid, emailField, "Google rejects it or the requested scopes as invalid"},
+	"PERMISSION_DENIED": {provider.Denied, "", "the ServiceAccount has no permission to impersonate it; grant it roles/iam.workloadIdentityUser on the service account"},
+	"UNAUTHENTICATED":   {provider.Denied, "", "Google does not accept the token that it returned by token exchange"},
+	"NOT_FOUND":         {provider.Denied, "", "the service account does not exist at Google"},
+	"INVALID_ARGUMENT":  {provider.Invalid, "", "Google rejects it or the requested scopes as invalid"},
 }
 
 // RBAC that only spec.auth.workloadIdentity needs.
@@ -93,7 +122,7 @@ var impersonationRefusals = refusals{
 
 func (l workloadLogin) login(ctx context.Context) (provider.Token, error) {
 	scopes := l.scopes
-	if l.email != "" {
+	if l.email.Text != "" {
 		scopes = []string{scope} // the scope for impersonation
 	}
 	subject, err := l.creds.ServiceAccountToken(ctx, l.account, l.tokenAudience...)
@@ -111,12 +140,12 @@ func (l workloadLogin) login(ctx context.Context) (provider.Token, error) {
 	if err != nil {
 		return provider.Token{}, exchangeRefusals.explain(workloadField, err)
 	}
-	if l.email == "" {
+	if l.email.Text == "" {
 		return t, nil
 	}
-	t, err = l.impersonate(ctx, l.at.impersonate+url.PathEscape(l.email)+":generateAccessToken", t.Value, l.scopes)
+	t, err = l.impersonate(ctx, l.at.impersonate+url.PathEscape(l.email.Text)+":generateAccessToken", t.Value, l.scopes)
 	if err != nil {
-		return provider.Token{}, impersonationRefusals.explain(emailField, err)
+		return provider.Token{}, impersonationRefusals.explain(l.email.Field, err)
 	}
 	return t, nil
 }

@@ -52,7 +52,17 @@ type GCPSecretRef struct {
 	SecretAccessKeySecretRef common.SecretKeySelector `json:"secretAccessKeySecretRef"`
 }
 
+// EmailSource defines where the email of a Google service account is read if the store does not name it.
+//
+// +kubebuilder:validation:Enum="";Annotation
+type EmailSource string
+
+// EmailFromAnnotation reads the email from the annotation of the ServiceAccount.
+const EmailFromAnnotation EmailSource = "Annotation"
+
 // WorkloadIdentity is a ServiceAccount that a workload identity pool of Google trusts.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountEmail) || size(self.serviceAccountEmail) == 0 || !has(self.serviceAccountEmailFrom) || size(self.serviceAccountEmailFrom) == 0",message="set either serviceAccountEmail or serviceAccountEmailFrom"
 type WorkloadIdentity struct {
 	// The ServiceAccount. Default audience of its token: the audience below; for a GKE cluster, the name of its pool.
 	ServiceAccountRef common.ServiceAccountSelector `json:"serviceAccountRef"`
@@ -65,10 +75,15 @@ type WorkloadIdentity struct {
 	// +kubebuilder:validation:Pattern=`^(//iam\.googleapis\.com/|identitynamespace:)[A-Za-z0-9._:/-]+$`
 	Audience string `json:"audience"`
 
-	// Email of a Google service account to impersonate; the ServiceAccount needs permission for it. Unset: the
-	// permissions are granted to the ServiceAccount itself.
+	// Email of a Google service account to impersonate; the ServiceAccount needs permission for it. Unset, and without
+	// serviceAccountEmailFrom: the permissions are granted to the ServiceAccount itself.
 	// +optional
 	// +kubebuilder:validation:MaxLength=320
 	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9._-]+@[A-Za-z0-9.-]+)?$`
 	ServiceAccountEmail string `json:"serviceAccountEmail,omitempty"`
+
+	// Annotation: impersonate the Google service account that the annotation iam.gke.io/gcp-service-account of the
+	// ServiceAccount names.
+	// +optional
+	ServiceAccountEmailFrom EmailSource `json:"serviceAccountEmailFrom,omitempty"`
 }
