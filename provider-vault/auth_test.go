@@ -50,6 +50,51 @@ func badAuth(t *testing.T, ns string) (srv, overTLS *vaulttest.Server) {
 	return srv, overTLS
 }
 
+// TestOwnAccount logs in as the operator's own ServiceAccount, with a token for the audience that a cluster store names. Such a store is
+// refused with an audience of the API server, and a namespaced store always.
+func TestOwnAccount(t *testing.T) {
+	t.Parallel()
+	const (
+		ns      = "own-account"
+		own     = "spec.auth.kubernetes.operatorServiceAccount: "
+		invalid = common.ReasonStoreInvalidSpec
+	)
+	srv := vaulttest.Start(t)
+	srv.Mount("secret", "2")
+	srv.Policy("reader", `path "secret/*" { capabilities = ["read", "list"] }`)
+	srv.Do(http.MethodPost, "secret/data/shop/db", vaulttest.M{"data": vaulttest.M{"password": "one"}})
+	enableKubernetes(t, srv)
+	srv.Do(http.MethodPost, "auth/kubernetes/role/operator", vaulttest.M{
+		"bound_service_account_names": "provider-vault", "bound_service_account_namespaces": "provider-vault", "audience": "vault", "token_policies": "reader",
+	})
+	suite.For(t).Namespace(ns, nil)
+	suite.Start(t, "provider-vault", manifests.Permissions, newOperator)
+	spec := func(audience string) v1alpha1.VaultKVSpec {
+		return v1alpha1.VaultKVSpec{Path: "secret", VaultServer: v1alpha1.VaultServer{Server: srv.URL, Auth: &v1alpha1.VaultAuth{Kubernetes: &v1alpha1.KubernetesAuth{
+			Role: "operator", OperatorServiceAccount: &v1alpha1.OperatorServiceAccount{Audience: audience},
+		}}}}
+	}
+	reads := func() []string {
+		all := []string{}
+		for _, c := range srv.Calls() {
+			if vaulttest.IsRead(c) || vaulttest.IsList(c) || c.Path == "auth/kubernetes/login" {
+				all = append(all, c.Path)
+			}
+		}
+		return all
+	}
+	suite.BadStores(t, ns, map[string]operatortest.BadStore{
+		"Namespaced": {Why: "A namespaced store does not get the operator's own ServiceAccount.", Store: newStore(ns, spec("vault")), Want: invalid, Message: own + "a namespaced store is not allowed"},
+		"APIServer":  {Why: "A token that the API server accepts is never sent.", Store: newClusterStore(spec("https://kubernetes.default.svc"), common.ClusterStoreSpec{}), Want: invalid, Message: own + "the API server accepts tokens for audience"},
+	}, reads)
+
+	s := newClusterStore(spec("vault"), common.ClusterStoreSpec{})
+	s.Name = ns
+	suite.For(t).Create(s)
+	suite.For(t).Create(operatortest.ExternalSecret(ns, "db", "ClusterVaultKV", ns, "shop/db", "password"))
+	suite.For(t).In(ns).WantSecret("db", "password", "one")
+}
+
 // TestBadAuth shows that the conditions of a store have the class and the message of a failed login. kv.TestAuth and kv.TestTLS have all
 // messages.
 func TestBadAuth(t *testing.T) {

@@ -58,11 +58,17 @@ func TestCRD(t *testing.T) {
 		"RoleTwice": {"Two references to a role id are rejected.", func(s *v1alpha1.VaultKVSpec) {
 			s.Auth = &auth{AppRole: &v1alpha1.AppRoleAuth{RoleID: "r", RoleRef: token}}
 		}, "set either roleId or roleRef"},
-		"KubeNothing": {"The auth method kubernetes needs a ServiceAccount or a Secret, because the operator's own token is never sent.", func(s *v1alpha1.VaultKVSpec) { s.Auth = &auth{Kubernetes: &v1alpha1.KubernetesAuth{Role: "r"}} }, "set either serviceAccountRef or secretRef"},
+		"KubeNothing": {"The auth method kubernetes needs a ServiceAccount or a Secret, because the operator's own token is never sent unasked.", func(s *v1alpha1.VaultKVSpec) { s.Auth = &auth{Kubernetes: &v1alpha1.KubernetesAuth{Role: "r"}} }, "set exactly one of serviceAccountRef, secretRef and operatorServiceAccount"},
+		"KubeOwn": {"The auth method kubernetes with the operator's own ServiceAccount needs an audience.", func(s *v1alpha1.VaultKVSpec) {
+			s.Auth = &auth{Kubernetes: &v1alpha1.KubernetesAuth{Role: "r", OperatorServiceAccount: &v1alpha1.OperatorServiceAccount{}}}
+		}, "operatorServiceAccount.audience"},
+		"KubeTwo": {"The operator's own ServiceAccount together with another one is rejected.", func(s *v1alpha1.VaultKVSpec) {
+			s.Auth = &auth{Kubernetes: &v1alpha1.KubernetesAuth{Role: "r", ServiceAccountRef: account, OperatorServiceAccount: &v1alpha1.OperatorServiceAccount{Audience: "vault"}}}
+		}, "set exactly one of serviceAccountRef, secretRef and operatorServiceAccount"},
 		"Kube": {"The auth method kubernetes with a ServiceAccount is accepted.", func(s *v1alpha1.VaultKVSpec) {
 			s.Auth = &auth{Kubernetes: &v1alpha1.KubernetesAuth{Role: "r", ServiceAccountRef: account}}
 		}, ""},
-		"JWTNothing": {"The auth method jwt needs a ServiceAccount or a Secret.", func(s *v1alpha1.VaultKVSpec) { s.Auth = &auth{JWT: &v1alpha1.JWTAuth{}} }, "set either secretRef or serviceAccountRef"},
+		"JWTNothing": {"The auth method jwt needs a ServiceAccount or a Secret.", func(s *v1alpha1.VaultKVSpec) { s.Auth = &auth{JWT: &v1alpha1.JWTAuth{}} }, "set exactly one of secretRef, serviceAccountRef and operatorServiceAccount"},
 		"IAMNothing": {"The auth method iam needs a ServiceAccount or a Secret.", func(s *v1alpha1.VaultKVSpec) { s.Auth = &auth{IAM: &v1alpha1.IAMAuth{Role: "r"}} }, "set either secretRef or serviceAccountRef"},
 		"IAMNoRole": {"The auth method iam with a ServiceAccount needs a role, because its token can only assume one.", func(s *v1alpha1.VaultKVSpec) {
 			s.Auth = &auth{IAM: &v1alpha1.IAMAuth{Role: "r", ServiceAccountRef: account}}

@@ -25,6 +25,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/pushsecret"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/restart"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/storehealth"
+	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
@@ -98,7 +99,9 @@ func (o *Operator) shared(ctx context.Context, mgr *readiness) (*shared, error) 
 	if err := mgr.Add(s.walks); err != nil {
 		return nil, errors.Wrap(err, "cannot add the walks")
 	}
-	s.pool = dispatch.NewPool(live, s.watches, o.flags.rules(), dispatch.Options{
+	rules := o.flags.rules()
+	rules.Accepts = credentials.AcceptsAt(mgr.GetConfig())
+	s.pool = dispatch.NewPool(live, s.watches, rules, dispatch.Options{
 		CallTimeout: o.flags.ProviderTimeout, Quotas: quotas, Busy: dispatch.NewBusy(s.walks.Load, o.flags.Concurrency),
 	}, s.credentialChanged)
 	return s, nil

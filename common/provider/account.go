@@ -57,3 +57,20 @@ func (s Setting) Or(annotations map[string]string, a Annotation) (Setting, error
 	}
 	return found, nil
 }
+
+// An OwnAccount is a Credentials that creates tokens of the operator's own ServiceAccount.
+type OwnAccount interface {
+	// OwnToken returns a new token of the operator's own ServiceAccount, for the audience that a cluster store names. It refuses a
+	// namespaced store, an operator that does not allow its own identity, and an audience that the API server accepts: anyone who
+	// received such a token could act as the operator.
+	OwnToken(ctx context.Context, audience string) (string, error)
+}
+
+// OwnToken returns a token of the operator's own ServiceAccount, as OwnAccount describes it. The module needs the same permission as for
+// ServiceAccountToken.
+func OwnToken(ctx context.Context, creds Credentials, audience string) (string, error) {
+	if own, ok := creds.(OwnAccount); ok {
+		return own.OwnToken(ctx, audience)
+	}
+	return "", NewError(Unavailable, "auth: there is no token of the operator's own ServiceAccount")
+}

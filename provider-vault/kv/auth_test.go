@@ -126,6 +126,7 @@ func methods(t *testing.T) (*vaulttest.Server, creds) {
 		"token of reader for [vault]": keys.token("vault", time.Hour),
 		"token of reader for [other]": keys.token("other", time.Hour),
 		"token of reader for []":      api,
+		"own token for vault":         keys.token("vault", time.Hour),
 		"key-id":                      "AKIDEXAMPLE", "key": "c4n4ry",
 	})
 	secrets["revoked"] = srv.Token(M{"policies": []string{"reader"}})
@@ -135,6 +136,10 @@ func methods(t *testing.T) (*vaulttest.Server, creds) {
 
 func account(name string, audiences ...string) *common.ServiceAccountSelector {
 	return &common.ServiceAccountSelector{Name: name, Audiences: audiences}
+}
+
+func own(audience string) *v1alpha1.OperatorServiceAccount {
+	return &v1alpha1.OperatorServiceAccount{Audience: audience}
 }
 
 func TestAuth(t *testing.T) {
@@ -178,6 +183,9 @@ func TestAuth(t *testing.T) {
 		"JWTAccount":      {jwt(v1alpha1.JWTAuth{Role: "shop", ServiceAccountRef: account("reader")}), ""},
 		"JWTNoAccount":    {jwt(v1alpha1.JWTAuth{Role: "shop", ServiceAccountRef: account("missing")}), "Invalid: spec.auth.jwt.serviceAccountRef: ServiceAccount"},
 		"JWTAudience":     {jwt(v1alpha1.JWTAuth{Role: "shop", ServiceAccountRef: account("reader", "other")}), "Denied: spec.auth.jwt.serviceAccountRef: Vault does not accept"},
+		"JWTOwn":          {jwt(v1alpha1.JWTAuth{Role: "shop", OperatorServiceAccount: own("vault")}), ""},
+		"JWTOwnRefused":   {jwt(v1alpha1.JWTAuth{Role: "shop", OperatorServiceAccount: own("api")}), "Invalid: spec.auth.jwt.operatorServiceAccount: the API server accepts"},
+		"JWTTwo":          {jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("jwt"), OperatorServiceAccount: own("vault")}), "Invalid: spec.auth.jwt: set exactly one of"},
 		"JWTWrongRole":    {jwt(v1alpha1.JWTAuth{Role: "other", SecretRef: p("jwt")}), "Denied: spec.auth.jwt.role: the role does not exist at Vault"},
 		"JWTNoRole":       {jwt(v1alpha1.JWTAuth{SecretRef: p("jwt")}), "Denied: spec.auth.jwt.role: required"},
 		"JWTExpired":      {jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("expired-jwt")}), "Denied: spec.auth.jwt.secretRef: Vault does not accept"},

@@ -49,14 +49,11 @@ func byAppRole(a *v1alpha1.AppRoleAuth, creds provider.Credentials) (*method, er
 
 func byKubernetes(a *v1alpha1.KubernetesAuth, creds provider.Credentials) (*method, error) {
 	const field = "spec.auth.kubernetes"
-	if (a.ServiceAccountRef != nil) == (a.SecretRef != nil) {
-		return nil, provider.NewError(provider.Invalid, "%s: set either serviceAccountRef or secretRef", field)
+	token := tokenSource{creds: creds, secret: a.SecretRef, account: a.ServiceAccountRef, own: a.OperatorServiceAccount}
+	if err := token.in(field); err != nil {
+		return nil, err
 	}
 	path, err := loginPath(field+".mountPath", a.Path, "kubernetes")
-	token := tokenSource{creds: creds, field: field + ".secretRef", secret: a.SecretRef}
-	if a.ServiceAccountRef != nil {
-		token = tokenSource{creds: creds, field: field + ".serviceAccountRef", account: a.ServiceAccountRef}
-	}
 	return &method{
 		field: field, credential: token.field, path: path,
 		wrong: "Vault does not accept the token for this role; check the role's names, namespaces and audience, and mountPath",
@@ -73,14 +70,11 @@ func byKubernetes(a *v1alpha1.KubernetesAuth, creds provider.Credentials) (*meth
 
 func byJWT(a *v1alpha1.JWTAuth, creds provider.Credentials) (*method, error) {
 	const field = "spec.auth.jwt"
-	if (a.ServiceAccountRef != nil) == (a.SecretRef != nil) {
-		return nil, provider.NewError(provider.Invalid, "%s: set either secretRef or serviceAccountRef", field)
+	token := tokenSource{creds: creds, secret: a.SecretRef, account: a.ServiceAccountRef, audience: "vault", own: a.OperatorServiceAccount}
+	if err := token.in(field); err != nil {
+		return nil, err
 	}
 	path, err := loginPath(field+".path", a.Path, "jwt")
-	token := tokenSource{creds: creds, field: field + ".secretRef", secret: a.SecretRef}
-	if a.ServiceAccountRef != nil {
-		token = tokenSource{creds: creds, field: field + ".serviceAccountRef", account: a.ServiceAccountRef, audience: "vault"}
-	}
 	return &method{
 		field: field, credential: token.field, path: path,
 		wrong: "Vault does not accept the token; it is expired, or its issuer, audience or claims do not match the role",
@@ -137,13 +131,32 @@ func byCert(a *v1alpha1.CertAuth) (*method, error) {
 	}, err
 }
 
-// A tokenSource returns a JSON web token: that of a Secret, or a new one of a ServiceAccount.
+// A tokenSource returns a JSON web token: that of a Secret, or a new one of a ServiceAccount or of the operator's own.
 type tokenSource struct {
 	creds    provider.Credentials
 	field    string
 	secret   *common.SecretKeySelector
 	account  *common.ServiceAccountSelector
 	audience string // the default if the ServiceAccount's selector has none
+	own      *v1alpha1.OperatorServiceAccount
+}
+
+// in sets the field of the source, which is one of the fields of method.
+func (t *tokenSource) in(method string) error {
+	set := 0
+	for _, one := range []struct {
+		name  string
+		isSet bool
+	}{{"secretRef", t.secret != nil}, {"serviceAccountRef", t.account != nil}, {"operatorServiceAccount", t.own != nil}} {
+		if one.isSet {
+			t.field = method + "." + one.name
+			set++
+		}
+	}
+	if set != 1 {
+		return provider.NewError(provider.Invalid, "%s: set exactly one of secretRef, serviceAccountRef and operatorServiceAccount", method)
+	}
+	return nil
 }
 
 // RBAC that only the auth methods with a ServiceAccount need.
@@ -152,6 +165,10 @@ type tokenSource struct {
 func (t tokenSource) get(ctx context.Context) (string, error) {
 	if t.secret != nil {
 		return textAt(ctx, t.creds, t.field, *t.secret)
+	}
+	if t.own != nil {
+		token, err := provider.OwnToken(ctx, t.creds, t.own.Audience)
+		return token, provider.Field(t.field, err)
 	}
 	audiences := t.account.Audiences
 	if len(audiences) == 0 && t.audience != "" {

@@ -51,6 +51,8 @@ type Rules struct {
 	Ambient Ambient
 	// PlainHTTP allows addresses without TLS.
 	PlainHTTP bool
+	// Accepts reports whether the API server accepts a token. Only OwnToken calls it.
+	Accepts func(ctx context.Context, token string) (bool, error)
 }
 
 // A Reader implements provider.Credentials.
@@ -152,20 +154,25 @@ func (r *Reader) ServiceAccountToken(ctx context.Context, sel v1alpha1.ServiceAc
 	if len(audiences) == 0 {
 		audiences = sel.Audiences
 	}
+	return r.token(ctx, ns, sel.Name, audiences)
+}
+
+// token requests a new token of a ServiceAccount.
+func (r *Reader) token(ctx context.Context, ns, name string, audiences []string) (string, error) {
 	seconds := int64(tokenSeconds)
 	req := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		Audiences:         audiences,
 		ExpirationSeconds: &seconds,
 	}}
-	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: sel.Name}}
-	err = r.client.SubResource("token").Create(ctx, sa, req)
+	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
+	err := r.client.SubResource("token").Create(ctx, sa, req)
 	switch {
 	case kerrors.IsNotFound(err):
-		return "", provider.NewError(provider.Invalid, "auth: ServiceAccount %s/%s does not exist; create it or correct the reference", ns, sel.Name)
+		return "", provider.NewError(provider.Invalid, "auth: ServiceAccount %s/%s does not exist; create it or correct the reference", ns, name)
 	case kerrors.IsForbidden(err):
-		return "", provider.NewError(provider.Denied, "auth: the operator has no permission to create tokens for ServiceAccount %s/%s; grant it create on serviceaccounts/token: in the chart, set serviceAccountTokens.enabled", ns, sel.Name)
+		return "", provider.NewError(provider.Denied, "auth: the operator has no permission to create tokens for ServiceAccount %s/%s; grant it create on serviceaccounts/token: in the chart, set serviceAccountTokens.enabled", ns, name)
 	case err != nil:
-		return "", provider.NewError(provider.Unavailable, "auth: cannot get a token for ServiceAccount %s/%s: %s", ns, sel.Name, kerrors.ReasonForError(err))
+		return "", provider.NewError(provider.Unavailable, "auth: cannot get a token for ServiceAccount %s/%s: %s", ns, name, kerrors.ReasonForError(err))
 	}
 	return req.Status.Token, nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Credentials holds the values of the Secrets and ConfigMaps of a test, by key. The objects' names are ignored.
-// The token of a ServiceAccount has the key "token of NAME for [AUDIENCES]".
+// The token of a ServiceAccount has the key "token of NAME for [AUDIENCES]", and that of the operator "own token for AUDIENCE".
 type Credentials map[string]string
 
 // SecretValue implements provider.Credentials.
@@ -36,6 +36,14 @@ func (c Credentials) ServiceAccountToken(_ context.Context, sel common.ServiceAc
 		return v, nil
 	}
 	return "", provider.NewError(provider.Invalid, "auth: ServiceAccount shop/%s does not exist; create it or correct the reference", sel.Name)
+}
+
+// OwnToken implements provider.OwnAccount.
+func (c Credentials) OwnToken(_ context.Context, audience string) (string, error) {
+	if v, ok := c["own token for "+audience]; ok {
+		return v, nil
+	}
+	return "", provider.NewError(provider.Invalid, "auth: the API server accepts tokens for audience %q", audience)
 }
 
 // Ambient implements provider.Credentials. The operator's own identity is allowed.

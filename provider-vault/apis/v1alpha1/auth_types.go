@@ -74,7 +74,7 @@ type AppRoleAuth struct {
 
 // KubernetesAuth logs in with the token of a ServiceAccount.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.serviceAccountRef) != has(self.secretRef)",message="set either serviceAccountRef or secretRef"
+// +kubebuilder:validation:XValidation:rule="[has(self.serviceAccountRef), has(self.secretRef), has(self.operatorServiceAccount)].exists_one(x, x)",message="set exactly one of serviceAccountRef, secretRef and operatorServiceAccount"
 type KubernetesAuth struct {
 	// Mount path of the auth method. Default: kubernetes.
 	// +optional
@@ -94,12 +94,16 @@ type KubernetesAuth struct {
 	// Key of a Secret that holds the token of a ServiceAccount.
 	// +optional
 	SecretRef *common.SecretKeySelector `json:"secretRef,omitempty"`
+
+	// The operator's own ServiceAccount. Only for cluster Kinds, if the chart value ambientCredentials allows it.
+	// +optional
+	OperatorServiceAccount *OperatorServiceAccount `json:"operatorServiceAccount,omitempty"`
 }
 
 // JWTAuth logs in with a JSON web token.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.kubernetesServiceAccountToken)",message="kubernetesServiceAccountToken.serviceAccountRef is not supported: use serviceAccountRef"
-// +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.serviceAccountRef) || has(self.kubernetesServiceAccountToken)",message="set either secretRef or serviceAccountRef"
+// +kubebuilder:validation:XValidation:rule="[has(self.secretRef), has(self.serviceAccountRef), has(self.operatorServiceAccount)].exists_one(x, x) || has(self.kubernetesServiceAccountToken)",message="set exactly one of secretRef, serviceAccountRef and operatorServiceAccount"
 type JWTAuth struct {
 	// Mount path of the auth method. Default: jwt.
 	// +optional
@@ -119,9 +123,22 @@ type JWTAuth struct {
 	// +optional
 	ServiceAccountRef *common.ServiceAccountSelector `json:"serviceAccountRef,omitempty"`
 
+	// The operator's own ServiceAccount. Only for cluster Kinds, if the chart value ambientCredentials allows it.
+	// +optional
+	OperatorServiceAccount *OperatorServiceAccount `json:"operatorServiceAccount,omitempty"`
+
 	// Not supported: use serviceAccountRef.
 	// +optional
 	KubernetesServiceAccountToken *common.Renamed `json:"kubernetesServiceAccountToken,omitempty"`
+}
+
+// OperatorServiceAccount is the operator's own ServiceAccount.
+type OperatorServiceAccount struct {
+	// Audience of its token, such as vault. The operator refuses an audience that the Kubernetes API accepts, because Vault could act as
+	// the operator with such a token.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Audience string `json:"audience"`
 }
 
 // PasswordAuth logs in with a name and a password.
