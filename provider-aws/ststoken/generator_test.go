@@ -16,6 +16,7 @@ import (
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
@@ -92,7 +93,7 @@ func TestGenerate(t *testing.T) {
 	}
 	annotated := func(s *awstest.Store) {
 		s.Auth = &v1alpha1.AWSAuth{ServiceAccountRef: &common.ServiceAccountSelector{Name: "shop"}}
-		s.Secrets = awstest.Secrets{"jwt": emulator.NewToken("", "shop", "sts.amazonaws.com", time.Now().Add(time.Hour)), "eks.amazonaws.com/role-arn": roles + "deploy"}
+		s.Secrets = awstest.Secrets{"jwt": fake.NewToken("", "shop", "sts.amazonaws.com", time.Now().Add(time.Hour)), "eks.amazonaws.com/role-arn": roles + "deploy"}
 	}
 	none := func(*emulator.Server) awstest.Option { return func(*awstest.Store) {} }
 	as := func(opt awstest.Option) func(*emulator.Server) awstest.Option {
