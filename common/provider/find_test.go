@@ -61,3 +61,25 @@ func TestPages(t *testing.T) {
 		})
 	}
 }
+
+func TestExactlyOne(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		set    [3]bool
+		want   string
+	}{
+		"One":  {"The field that is set is found.", [3]bool{false, true, false}, "b"},
+		"None": {"No field is an error.", [3]bool{}, "spec.auth: set exactly one of a, b and c"},
+		"Two":  {"Two are one, too.", [3]bool{true, false, true}, "spec.auth: set exactly one of a, b and c"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := provider.ExactlyOne("spec.auth", provider.Choice{Field: "a", Set: tc.set[0]}, provider.Choice{Field: "b", Set: tc.set[1]}, provider.Choice{Field: "c", Set: tc.set[2]})
+			if err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -18,7 +18,7 @@ func CheckSettings(field string, m map[string]string, check func(name, value str
 			wrong = "is reserved for the operator; choose another name"
 		}
 		if wrong != "" {
-			return NewError(Invalid, "metadata.%s: %.64q %s", field, name, wrong)
+			return NewError(Invalid, "metadata.%s: %s %s", field, Quoted(name), wrong)
 		}
 	}
 	return nil

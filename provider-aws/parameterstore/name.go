@@ -58,12 +58,7 @@ func cutSelector(id string) (name, version string, ok bool) {
 }
 
 // about describes a ref in messages.
-func about(ref provider.Ref) string {
-	if ref.Version != "" {
-		return fmt.Sprintf("parameter %q version %q", ref.Key, ref.Version)
-	}
-	return fmt.Sprintf("parameter %q", ref.Key)
-}
+func about(ref provider.Ref) string { return ref.About("parameter") }
 
 // about is like the function about, and shows the name in AWS if the store has a prefix.
 func (c *Client) about(ref provider.Ref) string {

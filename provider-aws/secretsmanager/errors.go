@@ -70,12 +70,7 @@ func isReplicated(err error) bool {
 }
 
 // about describes a ref in messages.
-func about(ref provider.Ref) string {
-	if ref.Version != "" {
-		return fmt.Sprintf("secret %q version %q", ref.Key, ref.Version)
-	}
-	return fmt.Sprintf("secret %q", ref.Key)
-}
+func about(ref provider.Ref) string { return ref.About("secret") }
 
 // about is like the function about, and shows the name in AWS if the store has a prefix.
 func (c *Client) about(ref provider.Ref) string {

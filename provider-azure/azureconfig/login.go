@@ -58,15 +58,11 @@ type login struct {
 // sourceOf returns the source for the auth of a spec.
 func sourceOf(ctx context.Context, spec *v1alpha1.AzureLogin, at place, creds provider.Credentials) (source, error) {
 	a := spec.Auth
-	set := 0
-	for _, is := range []bool{a.ServiceAccountRef != nil, a.ManagedIdentity != nil, a.ClientSecret != nil, a.ClientCertificate != nil} {
-		if is {
-			set++
-		}
-	}
+	_, err := provider.ExactlyOne("spec.auth", provider.Choice{Field: "serviceAccountRef", Set: a.ServiceAccountRef != nil}, provider.Choice{Field: "managedIdentity", Set: a.ManagedIdentity != nil},
+		provider.Choice{Field: "clientSecret", Set: a.ClientSecret != nil}, provider.Choice{Field: "clientCertificate", Set: a.ClientCertificate != nil})
 	switch {
-	case set != 1:
-		return source{}, provider.NewError(provider.Invalid, "spec.auth: set exactly one of serviceAccountRef, managedIdentity, clientSecret and clientCertificate")
+	case err != nil:
+		return source{}, err
 	case a.ManagedIdentity != nil:
 		return machineOf(a.ManagedIdentity, at, creds)
 	case !tenantText.MatchString(spec.TenantID):

@@ -97,7 +97,7 @@ func (c *Client) Get(ctx context.Context, ref provider.Ref) (provider.Value, err
 		return provider.Value{}, err
 	}
 	if ref.Version != "" && !versionID.MatchString(ref.Version) {
-		return provider.Value{}, provider.NewError(provider.Invalid, "version %s: is not the version of a %s, which has 32 hexadecimal digits", shown(ref.Version), of.noun())
+		return provider.Value{}, provider.NewError(provider.Invalid, "version %s: is not the version of a %s, which has 32 hexadecimal digits", provider.Quoted(ref.Version), of.noun())
 	}
 	switch of {
 	case certificates:

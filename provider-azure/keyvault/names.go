@@ -1,7 +1,6 @@
 package keyvault
 
 import (
-	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
@@ -44,7 +43,7 @@ func split(key string) (collection, string) {
 func objectOf(key string) (collection, string, error) {
 	c, name := split(key)
 	if !secretName.MatchString(name) {
-		return "", "", provider.NewError(provider.Invalid, "key %s: is not the name of a %s, which has at most 127 letters, digits and - (the version goes into version, a part of a value into property)", shown(key), c.noun())
+		return "", "", provider.NewError(provider.Invalid, "key %s: is not the name of a %s, which has at most 127 letters, digits and - (the version goes into version, a part of a value into property)", provider.Quoted(key), c.noun())
 	}
 	return c, name, nil
 }
@@ -53,7 +52,7 @@ func objectOf(key string) (collection, string, error) {
 func writableName(key string) (string, error) {
 	c, name, err := objectOf(key)
 	if err == nil && c != secrets {
-		err = provider.NewError(provider.Invalid, "key %s: a %s cannot be pushed to; use the name of a secret", shown(key), c.noun())
+		err = provider.NewError(provider.Invalid, "key %s: a %s cannot be pushed to; use the name of a secret", provider.Quoted(key), c.noun())
 	}
 	return name, err
 }
@@ -90,25 +89,10 @@ func otherName(ref provider.Ref, got, name string) error {
 	return provider.NewError(provider.Unavailable, "%s: the response of Key Vault is about another %s", about(ref), nounOf(ref))
 }
 
-const maxShown = 80
-
-// shown quotes a part of a user's text.
-func shown(s string) string {
-	if len(s) > maxShown {
-		return fmt.Sprintf("%q… (%d characters)", strings.ToValidUTF8(s[:maxShown], ""), len(s))
-	}
-	return fmt.Sprintf("%q", s)
-}
-
 func nounOf(ref provider.Ref) string {
 	c, _ := split(ref.Key)
 	return c.noun()
 }
 
 // about describes a ref in messages.
-func about(ref provider.Ref) string {
-	if ref.Version != "" {
-		return fmt.Sprintf("%s %q version %q", nounOf(ref), ref.Key, ref.Version)
-	}
-	return fmt.Sprintf("%s %q", nounOf(ref), ref.Key)
-}
+func about(ref provider.Ref) string { return ref.About(nounOf(ref)) }

@@ -88,7 +88,7 @@ func date(field, text string) (*time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return nil, refused("metadata.%s: %s is not a time; write it as 2027-01-31T12:00:00Z", field, shown(text))
+		return nil, refused("metadata.%s: %s is not a time; write it as 2027-01-31T12:00:00Z", field, provider.Quoted(text))
 	}
 	return to.Ptr(t.Truncate(time.Second)), nil
 }

@@ -84,7 +84,7 @@ func (s settings) check(regional bool) error {
 	}
 	for i, t := range s.Topics {
 		if !topicName.MatchString(t) {
-			return refused("metadata.topics[%d]: %s is not a topic; write it as projects/PROJECT/topics/TOPIC", i, shown(t))
+			return refused("metadata.topics[%d]: %s is not a topic; write it as projects/PROJECT/topics/TOPIC", i, provider.Quoted(t))
 		}
 	}
 	if s.Replication != nil && regional {
@@ -130,7 +130,7 @@ func (r *replication) check() error {
 		case at.Location == "":
 			return refused("metadata.replication.userManaged.replicas[%d].location: is empty; write it as europe-west3", i)
 		case seen[at.Location]:
-			return refused("metadata.replication.userManaged.replicas[%d].location: %s is listed twice", i, shown(at.Location))
+			return refused("metadata.replication.userManaged.replicas[%d].location: %s is listed twice", i, provider.Quoted(at.Location))
 		}
 		seen[at.Location] = true
 		if err := at.check("metadata.replication.userManaged.replicas[].kmsKeyName"); err != nil {
@@ -142,7 +142,7 @@ func (r *replication) check() error {
 
 func (e encryption) check(field string) error {
 	if e.KMSKeyName != "" && !kmsKeyName.MatchString(e.KMSKeyName) {
-		return refused("%s: %s is not a key; write it as projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY", field, shown(e.KMSKeyName))
+		return refused("%s: %s is not a key; write it as projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY", field, provider.Quoted(e.KMSKeyName))
 	}
 	return nil
 }

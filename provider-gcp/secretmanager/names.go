@@ -2,7 +2,6 @@ package secretmanager
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
@@ -41,15 +40,15 @@ func (c *Client) idOf(key string) (string, error) {
 	if strings.HasPrefix(key, "projects/") {
 		own, ok := strings.CutPrefix(key, c.parent+secretsPart)
 		if !ok && byNumber.MatchString(key) {
-			return "", provider.NewError(provider.Invalid, "key %s: names a project by its number; if it is the project of the store, write only the id of the secret, and otherwise use a store of its own", shown(key))
+			return "", provider.NewError(provider.Invalid, "key %s: names a project by its number; if it is the project of the store, write only the id of the secret, and otherwise use a store of its own", provider.Quoted(key))
 		}
 		if !ok {
-			return "", provider.NewError(provider.Invalid, "key %s: is not a secret of %s; use a store of its own for another project or location", shown(key), c.parent)
+			return "", provider.NewError(provider.Invalid, "key %s: is not a secret of %s; use a store of its own for another project or location", provider.Quoted(key), c.parent)
 		}
 		id = own
 	}
 	if !secretID.MatchString(id) {
-		return "", provider.NewError(provider.Invalid, "key %s: is not the id of a secret, which has at most 255 letters, digits, _ and - (the version goes into version, a part of a value into property)", shown(key))
+		return "", provider.NewError(provider.Invalid, "key %s: is not the id of a secret, which has at most 255 letters, digits, _ and - (the version goes into version, a part of a value into property)", provider.Quoted(key))
 	}
 	return id, nil
 }
@@ -73,7 +72,7 @@ func versionOf(v string) (string, error) {
 	case number.MatchString(v), alias.MatchString(v):
 		return v, nil
 	}
-	return "", provider.NewError(provider.Invalid, "version %s: is not a number or an alias", shown(v))
+	return "", provider.NewError(provider.Invalid, "version %s: is not a number or an alias", provider.Quoted(v))
 }
 
 // numberOf returns the version number in an answer, if the answer is for the secret. Answers contain the
@@ -90,20 +89,5 @@ func numberOf(name, id string) (string, bool) {
 // params returns the resource of a request in the format of Google's own clients.
 func params(field, name string) string { return field + "=" + url.QueryEscape(name) }
 
-const maxShown = 80
-
-// shown quotes a part of a user's text.
-func shown(s string) string {
-	if len(s) > maxShown {
-		return fmt.Sprintf("%q… (%d characters)", strings.ToValidUTF8(s[:maxShown], ""), len(s))
-	}
-	return fmt.Sprintf("%q", s)
-}
-
 // about describes a ref in messages.
-func about(ref provider.Ref) string {
-	if ref.Version != "" {
-		return fmt.Sprintf("secret %q version %q", ref.Key, ref.Version)
-	}
-	return fmt.Sprintf("secret %q", ref.Key)
-}
+func about(ref provider.Ref) string { return ref.About("secret") }

@@ -102,7 +102,7 @@ func (a *api) listItems(ctx context.Context, in vault, title string) (all []item
 	if title != "" && !strings.ContainsAny(title, `"\`) {
 		path += "?filter=" + url.QueryEscape(`title eq "`+title+`"`)
 	}
-	if err := a.call(ctx, "listing items of vault "+quoted(in.Name), http.MethodGet, path, nil, &all); err != nil {
+	if err := a.call(ctx, "listing items of vault "+provider.Quoted(in.Name), http.MethodGet, path, nil, &all); err != nil {
 		return nil, err
 	}
 	if all == nil {
@@ -144,7 +144,7 @@ func (a *api) oneItem(ctx context.Context, what, method string, at place, body a
 
 // getFile returns the content of a file of an item.
 func (a *api) getFile(ctx context.Context, i *item, f entry) ([]byte, error) {
-	what := "reading the file " + quoted(f.Name)
+	what := "reading the file " + provider.Quoted(f.Name)
 	body, err := a.send(ctx, what, http.MethodGet, "/v1/vaults/"+i.Vault.ID+"/items/"+i.ID+"/files/"+f.ID+"/content", nil)
 	if err != nil {
 		return nil, err

@@ -80,7 +80,7 @@ func (c *Client) value(ctx context.Context, ref provider.Ref, i *item) (provider
 	}
 	v := valueOf(ref.Key, i, contents)
 	if ref.Version != "" && ref.Version != v.Version {
-		return provider.Value{}, provider.NewError(provider.Invalid, "item %s: has no version %.64q, because Connect returns only the current one; remove version", quoted(ref.Key), ref.Version)
+		return provider.Value{}, provider.NewError(provider.Invalid, "item %s: has no version %.64q, because Connect returns only the current one; remove version", provider.Quoted(ref.Key), ref.Version)
 	}
 	if ref.Metadata {
 		v.Metadata = metadataOf(i.Tags)
@@ -108,7 +108,7 @@ func (c *Client) contents(ctx context.Context, i *item) (map[string][]byte, erro
 }
 
 func changed(i *item) error {
-	return provider.NewError(provider.Unavailable, "item %s: has changed while it was read; retrying", quoted(i.Title))
+	return provider.NewError(provider.Unavailable, "item %s: has changed while it was read; retrying", provider.Quoted(i.Title))
 }
 
 // BatchSize implements provider.Batcher.

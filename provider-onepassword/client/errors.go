@@ -2,15 +2,11 @@ package client
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
-
-// quoted returns a name of the remote side for a message.
-func quoted(name string) string { return fmt.Sprintf("%.64q", name) }
 
 // foreign is the error of a response that is not one of a Connect server, such as that of a proxy.
 func foreign(what string) error {

@@ -68,7 +68,7 @@ func checkNew(label, text string) error {
 		return emptyNote(label)
 	}
 	if !isText(label) || strings.HasSuffix(label, otpSuffix) {
-		return provider.NewError(provider.Invalid, "property %s: is not the label of a new field; use at most %d bytes of text, without control characters and spaces at an end, and without %s", quoted(label), maxText, otpSuffix)
+		return provider.NewError(provider.Invalid, "property %s: is not the label of a new field; use at most %d bytes of text, without control characters and spaces at an end, and without %s", provider.Quoted(label), maxText, otpSuffix)
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func checkNew(label, text string) error {
 // emptyNote is the error for an empty text that the note of an item would get: an empty note is no property, so the next compare would
 // not find it, and write again.
 func emptyNote(name string) error {
-	return provider.NewError(provider.Invalid, "property %s: is the note of the item, and a note without text counts as missing; push a text, or remove the property", quoted(name))
+	return provider.NewError(provider.Invalid, "property %s: is the note of the item, and a note without text counts as missing; push a text, or remove the property", provider.Quoted(name))
 }
 
 // changesOf returns the changes that give an item a value; nil keeps its own. The value has each property by its first own name, as in
@@ -119,7 +119,7 @@ func changesOf(i *item, contents map[string][]byte, data []byte) (all []change, 
 	}
 	for _, label := range slices.Sorted(maps.Keys(members)) {
 		if some := x.owners(label); len(some) > 0 {
-			return nil, provider.NewError(provider.Invalid, "property %s: is also a name of other fields or files; use another name, or one of: %s", quoted(label), list(x.best(some)))
+			return nil, provider.NewError(provider.Invalid, "property %s: is also a name of other fields or files; use another name, or one of: %s", provider.Quoted(label), list(x.best(some)))
 		}
 		if err := checkNew(label, members[label]); err != nil {
 			return nil, err
@@ -133,9 +133,9 @@ func changesOf(i *item, contents map[string][]byte, data []byte) (all []change, 
 func (x index) checkWrite(p *property, name, text string, keep bool) error {
 	switch {
 	case p.file:
-		return provider.NewError(provider.Invalid, "property %s: is a file, and Connect cannot write files; push to another property", quoted(name))
+		return provider.NewError(provider.Invalid, "property %s: is a file, and Connect cannot write files; push to another property", provider.Quoted(name))
 	case len(x.ids[p.id]) > 1: // The path of the change would name both.
-		return provider.NewError(provider.Invalid, "property %s: another field of the item has the same ID, so Connect cannot change only one; replace the field by a new one in 1Password", quoted(name))
+		return provider.NewError(provider.Invalid, "property %s: another field of the item has the same ID, so Connect cannot change only one; replace the field by a new one in 1Password", provider.Quoted(name))
 	case keep && p.note && text == "":
 		return emptyNote(name)
 	}

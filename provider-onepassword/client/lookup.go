@@ -59,12 +59,12 @@ func vaultOf(all []vault, name string) (vault, error) {
 	}
 	switch len(ids) {
 	case 0:
-		return vault{}, provider.NewError(provider.Invalid, "%s: there is no vault %s, or the token has no access to it; correct the name, or grant the token the vault", vaultsField, quoted(name))
+		return vault{}, provider.NewError(provider.Invalid, "%s: there is no vault %s, or the token has no access to it; correct the name, or grant the token the vault", vaultsField, provider.Quoted(name))
 	case 1:
 		return vault{ID: ids[0], Name: name}, nil
 	}
 	slices.Sort(ids)
-	return vault{}, provider.NewError(provider.Invalid, "%s: %d vaults have the name %s; write the ID of one instead: %s", vaultsField, len(ids), quoted(name), list(ids))
+	return vault{}, provider.NewError(provider.Invalid, "%s: %d vaults have the name %s; write the ID of one instead: %s", vaultsField, len(ids), provider.Quoted(name), list(ids))
 }
 
 // list returns IDs for a message.
@@ -85,7 +85,7 @@ func (c *Client) forgetVaults() {
 // checkKey returns an error for a key that no title can have.
 func checkKey(key string) error {
 	if len(key) > maxKey || !utf8.ValidString(key) || strings.ContainsFunc(key, unicode.IsControl) {
-		return provider.NewError(provider.Invalid, "item %s: is not the title or ID of an item; use at most %d bytes of text without control characters", quoted(key), maxKey)
+		return provider.NewError(provider.Invalid, "item %s: is not the title or ID of an item; use at most %d bytes of text without control characters", provider.Quoted(key), maxKey)
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func (c *Client) search(ctx context.Context, key string) (*item, error) {
 		}
 		return c.located(key, p, i, err)
 	}
-	return nil, provider.NewError(provider.NotFound, "item %s: does not exist in the vaults of the store", quoted(key))
+	return nil, provider.NewError(provider.NotFound, "item %s: does not exist in the vaults of the store", provider.Quoted(key))
 }
 
 // located keeps the place of an item that was read.
@@ -179,7 +179,7 @@ func (c *Client) Name(ctx context.Context, key string) (provider.Name, error) {
 
 // named adds the key to an error.
 func named(key string, err error) error {
-	return provider.Field("item "+quoted(key), err)
+	return provider.Field("item "+provider.Quoted(key), err)
 }
 
 // idOf returns the ID of the only item of a vault with a title; empty if there is none.
@@ -200,7 +200,7 @@ func (c *Client) idOf(ctx context.Context, in vault, title string) (string, erro
 
 func ambiguous(in vault, ids []string) error {
 	slices.Sort(ids)
-	return provider.NewError(provider.Invalid, "%d items of vault %s have this title; rename all but one, or use the ID of one as the key: %s", len(ids), quoted(in.Name), list(ids))
+	return provider.NewError(provider.Invalid, "%d items of vault %s have this title; rename all but one, or use the ID of one as the key: %s", len(ids), provider.Quoted(in.Name), list(ids))
 }
 
 // itemsOf lists items.
@@ -224,7 +224,7 @@ func (c *Client) explainVault(in vault, err error) error {
 		return err
 	}
 	c.forgetVaults()
-	return provider.NewError(provider.Unavailable, "%s: vault %s does not exist any more; retrying", vaultsField, quoted(in.Name))
+	return provider.NewError(provider.Unavailable, "%s: vault %s does not exist any more; retrying", vaultsField, provider.Quoted(in.Name))
 }
 
 // titled returns the IDs of items by title.

@@ -99,7 +99,7 @@ func (s settings) checkOnto(tags []string) error {
 			}
 		}
 		if len(same) > 1 && !slices.Contains(same, tag(name, s.Tags[name])) {
-			return provider.NewError(provider.Invalid, "metadata.tags: the item has several tags %s: %s; remove all but one in 1Password, or add %s there", quoted(name), list(same), quoted(tag(name, s.Tags[name])))
+			return provider.NewError(provider.Invalid, "metadata.tags: the item has several tags %s: %s; remove all but one in 1Password, or add %s there", provider.Quoted(name), list(same), provider.Quoted(tag(name, s.Tags[name])))
 		}
 	}
 	return nil

@@ -88,11 +88,11 @@ func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mar
 		return provider.Written{}, err
 	}
 	if !isTitle(t.Key) {
-		return provider.Written{}, provider.NewError(provider.Invalid, "item %s: does not exist, and cannot be created with this key, which is an ID or has spaces at an end; use another title", quoted(t.Key))
+		return provider.Written{}, provider.NewError(provider.Invalid, "item %s: does not exist, and cannot be created with this key, which is an ID or has spaces at an end; use another title", provider.Quoted(t.Key))
 	}
 	switch _, err := c.find(ctx, t.Key); {
 	case err == nil:
-		return provider.Written{}, provider.NewError(provider.Conflict, "item %s: another client created it meanwhile; retrying", quoted(t.Key))
+		return provider.Written{}, provider.NewError(provider.Conflict, "item %s: another client created it meanwhile; retrying", provider.Quoted(t.Key))
 	case !provider.IsNotFound(err):
 		return provider.Written{}, err
 	}
@@ -161,7 +161,7 @@ func (c *Client) onlyOne(ctx context.Context, title string, own place) error {
 		if err := c.remove(ctx, own); err != nil {
 			return named(title, err)
 		}
-		return provider.NewError(provider.Conflict, "item %s: another client created it at the same time; retrying", quoted(title))
+		return provider.NewError(provider.Conflict, "item %s: another client created it at the same time; retrying", provider.Quoted(title))
 	}
 	return nil
 }
@@ -219,7 +219,7 @@ func (c *Client) change(ctx context.Context, t provider.Target, seen provider.Ob
 		return provider.Written{}, named(t.Key, err)
 	}
 	if after.Version > i.Version+1 { // One request is one version.
-		return provider.Written{}, provider.NewError(provider.Unavailable, "item %s: another client changed it at the same time; if it wrote the same fields, its values are in the item's history", quoted(t.Key))
+		return provider.Written{}, provider.NewError(provider.Unavailable, "item %s: another client changed it at the same time; if it wrote the same fields, its values are in the item's history", provider.Quoted(t.Key))
 	}
 	return provider.Written{Version: versionOf(after, contents), ID: seen.ID}, nil
 }
@@ -255,7 +255,7 @@ func checkHidden(key string, i *item, contents map[string][]byte) error {
 	x := indexOf(all)
 	hidden := slices.DeleteFunc(all, func(p *property) bool { return x.member(p) != "" })
 	if len(hidden) > 0 {
-		return provider.NewError(provider.Invalid, "item %s: is not deleted, because it has files or fields that a push does not know: %s; remove these, or set deletionPolicy: None and delete the item in 1Password", quoted(key), list(idsOf(hidden)))
+		return provider.NewError(provider.Invalid, "item %s: is not deleted, because it has files or fields that a push does not know: %s; remove these, or set deletionPolicy: None and delete the item in 1Password", provider.Quoted(key), list(idsOf(hidden)))
 	}
 	return nil
 }

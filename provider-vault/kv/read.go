@@ -2,7 +2,6 @@ package kv
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -137,9 +136,4 @@ func (c *Client) suits(a session.Answer) error {
 }
 
 // about describes a ref in messages.
-func about(ref provider.Ref) string {
-	if ref.Version != "" {
-		return fmt.Sprintf("secret %q version %q", ref.Key, ref.Version)
-	}
-	return fmt.Sprintf("secret %q", ref.Key)
-}
+func about(ref provider.Ref) string { return ref.About("secret") }

@@ -66,45 +66,30 @@ func methodOf(auth *v1alpha1.VaultAuth, creds provider.Credentials) (*method, er
 		}
 		return nil, provider.NewError(provider.Invalid, "spec.auth: not set; set one method, because Vault does not accept the operator's own identity")
 	}
-	var made []*method
-	var failed error
-	add := func(m *method, err error) {
-		made = append(made, m)
-		if failed == nil {
-			failed = err
-		}
+	_, err := provider.ExactlyOne("spec.auth", provider.Choice{Field: "tokenSecretRef", Set: auth.TokenSecretRef != nil}, provider.Choice{Field: "appRole", Set: auth.AppRole != nil},
+		provider.Choice{Field: "kubernetes", Set: auth.Kubernetes != nil}, provider.Choice{Field: "jwt", Set: auth.JWT != nil}, provider.Choice{Field: "userPass", Set: auth.UserPass != nil},
+		provider.Choice{Field: "ldap", Set: auth.LDAP != nil}, provider.Choice{Field: "cert", Set: auth.Cert != nil}, provider.Choice{Field: "iam", Set: auth.IAM != nil}, provider.Choice{Field: "gcp", Set: auth.GCP != nil})
+	switch {
+	case err != nil:
+		return nil, err
+	case auth.AppRole != nil:
+		return byAppRole(auth.AppRole, creds)
+	case auth.Kubernetes != nil:
+		return byKubernetes(auth.Kubernetes, creds)
+	case auth.JWT != nil:
+		return byJWT(auth.JWT, creds)
+	case auth.UserPass != nil:
+		return byPassword("spec.auth.userPass", "userpass", auth.UserPass, creds)
+	case auth.LDAP != nil:
+		return byPassword("spec.auth.ldap", "ldap", auth.LDAP, creds)
+	case auth.Cert != nil:
+		return byCert(auth.Cert)
+	case auth.IAM != nil:
+		return byIAM(auth.IAM, creds)
+	case auth.GCP != nil:
+		return byGCP(auth.GCP, creds)
 	}
-	if auth.TokenSecretRef != nil {
-		add(byToken(*auth.TokenSecretRef, creds), nil)
-	}
-	if auth.AppRole != nil {
-		add(byAppRole(auth.AppRole, creds))
-	}
-	if auth.Kubernetes != nil {
-		add(byKubernetes(auth.Kubernetes, creds))
-	}
-	if auth.JWT != nil {
-		add(byJWT(auth.JWT, creds))
-	}
-	if auth.UserPass != nil {
-		add(byPassword("spec.auth.userPass", "userpass", auth.UserPass, creds))
-	}
-	if auth.LDAP != nil {
-		add(byPassword("spec.auth.ldap", "ldap", auth.LDAP, creds))
-	}
-	if auth.Cert != nil {
-		add(byCert(auth.Cert))
-	}
-	if auth.IAM != nil {
-		add(byIAM(auth.IAM, creds))
-	}
-	if auth.GCP != nil {
-		add(byGCP(auth.GCP, creds))
-	}
-	if len(made) != 1 {
-		return nil, provider.NewError(provider.Invalid, "spec.auth: set exactly one of tokenSecretRef, appRole, kubernetes, jwt, userPass, ldap, cert, iam and gcp")
-	}
-	return made[0], failed
+	return byToken(*auth.TokenSecretRef, creds), nil
 }
 
 // login returns a new session. Errors are of package provider, and name the field to fix.

@@ -143,20 +143,10 @@ type tokenSource struct {
 
 // in sets the field of the source, which is one of the fields of method.
 func (t *tokenSource) in(method string) error {
-	set := 0
-	for _, one := range []struct {
-		name  string
-		isSet bool
-	}{{"secretRef", t.secret != nil}, {"serviceAccountRef", t.account != nil}, {"operatorServiceAccount", t.own != nil}} {
-		if one.isSet {
-			t.field = method + "." + one.name
-			set++
-		}
-	}
-	if set != 1 {
-		return provider.NewError(provider.Invalid, "%s: set exactly one of secretRef, serviceAccountRef and operatorServiceAccount", method)
-	}
-	return nil
+	one, err := provider.ExactlyOne(method, provider.Choice{Field: "secretRef", Set: t.secret != nil},
+		provider.Choice{Field: "serviceAccountRef", Set: t.account != nil}, provider.Choice{Field: "operatorServiceAccount", Set: t.own != nil})
+	t.field = method + "." + one
+	return err
 }
 
 // RBAC that only the auth methods with a ServiceAccount need.
