@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -60,6 +61,34 @@ func RetriesOf(s *v1alpha1.RetrySettings) (Retries, error) {
 func (r Retries) Wait(n int) time.Duration {
 	d := min(firstRetry<<min(n, 16), r.Interval)
 	return d/2 + rand.N(d/2+1)
+}
+
+type lastErrorKey struct{}
+
+// LastError is the last error that a service returned within one call with retries.
+type LastError struct{ is atomic.Pointer[error] }
+
+// KeepLastError returns a context for one call, and where SetLastError keeps the errors that its retries get.
+func KeepLastError(ctx context.Context) (context.Context, *LastError) {
+	l := &LastError{}
+	return context.WithValue(ctx, lastErrorKey{}, l), l
+}
+
+// SetLastError keeps an error for the call that ctx is of.
+func SetLastError(ctx context.Context, err error) {
+	if l, ok := ctx.Value(lastErrorKey{}).(*LastError); ok {
+		l.is.Store(&err)
+	}
+}
+
+// Or returns the error that was kept if err only means that the context has ended, and otherwise err: a user must learn of the throttling
+// rather than of the timeout that it led to.
+func (l *LastError) Or(err error) error {
+	last := l.is.Load()
+	if last == nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return *last
 }
 
 // MaxRetryAfter limits how long one answer of a provider can stop the calls to its store. Without it, a server could

@@ -42,7 +42,7 @@ type Operation[In, Out, Options any] func(context.Context, *In, ...func(*Options
 
 // Call makes one call. If the session has expired early, Call logs in again and retries once.
 func Call[In, Out, Options any](ctx context.Context, c *Config, f Operation[In, Out, Options], in *In) (*Out, error) {
-	ctx, lastError := Listen(ctx)
+	ctx, lastError := provider.KeepLastError(ctx)
 	out, err := f(ctx, in)
 	if IsExpired(CodeOf(err)) && c.Forget() {
 		out, err = f(ctx, in)

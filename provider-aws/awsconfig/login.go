@@ -36,7 +36,7 @@ const (
 func (l *login) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
-	ctx, lastError := Listen(ctx)
+	ctx, lastError := provider.KeepLastError(ctx)
 	c, err := l.next.Retrieve(ctx)
 	if err == nil {
 		return c, nil

@@ -2,11 +2,9 @@ package awsconfig
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -37,29 +35,6 @@ func (r retryer) IsErrorRetryable(err error) bool {
 
 // GetRetryToken records the error. The SDK calls it before each wait.
 func (r retryer) GetRetryToken(ctx context.Context, err error) (func(error) error, error) {
-	if s, ok := ctx.Value(lastErrorKey{}).(*LastError); ok {
-		s.last.Store(&err)
-	}
+	provider.SetLastError(ctx, err)
 	return r.Standard.GetRetryToken(ctx, err)
-}
-
-type lastErrorKey struct{}
-
-// LastError holds the last error of AWS during one call.
-type LastError struct{ last atomic.Pointer[error] }
-
-// Listen returns a context for one call, and a LastError that records the errors of its retries. If the deadline
-// cuts the retries short, the caller can then report the throttling instead of a timeout.
-func Listen(ctx context.Context) (context.Context, *LastError) {
-	s := &LastError{}
-	return context.WithValue(ctx, lastErrorKey{}, s), s
-}
-
-// Or returns the recorded error if err only means that the context ended, and otherwise err.
-func (s *LastError) Or(err error) error {
-	last := s.last.Load()
-	if last == nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return *last
 }

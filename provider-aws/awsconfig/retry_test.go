@@ -89,7 +89,7 @@ func TestLastError(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, s := Listen(t.Context())
+			ctx, s := provider.KeepLastError(t.Context())
 			if tc.lastError != nil {
 				if _, err := f().GetRetryToken(ctx, tc.lastError); err != nil {
 					t.Fatal(err)

@@ -93,9 +93,9 @@ func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 
 // Send sends one request, and its retries, with a method of the SDK that returns the server's answer.
 func Send(ctx context.Context, request func(context.Context) (*api.Response, error)) (Answer, error) {
-	ctx, answered := listen(ctx)
+	ctx, lastError := provider.KeepLastError(ctx)
 	a, err := decode(request(ctx))
-	return a, answered.or(err)
+	return a, lastError.Or(err)
 }
 
 // Read sends a GET to a path below v1/.

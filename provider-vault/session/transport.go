@@ -35,30 +35,10 @@ type attentive struct{ next http.RoundTripper }
 // RoundTrip implements http.RoundTripper.
 func (a attentive) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := a.next.RoundTrip(r)
-	if s, ok := r.Context().Value(lastErrorKey{}).(*answered); ok && err == nil && resp.StatusCode >= http.StatusMultipleChoices {
-		s.last = &Refusal{Status: resp.StatusCode, retryAfter: provider.RetryAfterHeader(resp.Header)}
+	if err == nil && resp.StatusCode >= http.StatusMultipleChoices {
+		provider.SetLastError(r.Context(), &Refusal{Status: resp.StatusCode, retryAfter: provider.RetryAfterHeader(resp.Header)})
 	}
 	return resp, err
-}
-
-type lastErrorKey struct{}
-
-// answered holds the server's last error within one call.
-type answered struct{ last error }
-
-// listen returns a context for one request and its retries, which are sequential.
-func listen(ctx context.Context) (context.Context, *answered) {
-	s := &answered{}
-	return context.WithValue(ctx, lastErrorKey{}, s), s
-}
-
-// or returns the server's last error if err only means that the call's context has ended, and otherwise err.
-// The caller can then report the throttling instead of a timeout.
-func (s *answered) or(err error) error {
-	if s.last == nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return s.last
 }
 
 // retry sets the retries that a store asks for.
