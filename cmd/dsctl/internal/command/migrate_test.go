@@ -53,6 +53,11 @@ kind: SecretStore
 metadata: {name: aws, namespace: shop}
 spec: {provider: {aws: {service: SecretsManager, region: eu-central-1, auth: {jwt: {serviceAccountRef: {name: reader}}}}}}
 `
+	esoForeign = `apiVersion: external-secrets.io/v1
+kind: SecretStore
+metadata: {name: doppler, namespace: shop}
+spec: {provider: {doppler: {auth: {secretRef: {dopplerToken: {name: token, key: token}}}}}}
+`
 	csiClass = `apiVersion: secrets-store.csi.x-k8s.io/v1
 kind: SecretProviderClass
 metadata: {name: web, namespace: shop}
@@ -128,7 +133,7 @@ func TestMigrate(t *testing.T) {
 			reason: "what cannot be converted stays as it is", stdin: esoSecret, out: esoSecret,
 			errs: "1    SecretStore google\n", code: exitUnsupported,
 		},
-		"Worst": {reason: "the worst of all objects decides", stdin: esoStore + "---\n" + esoPush + "---\n" + esoLogin, out: "kind: GCPSecretManager", errs: "1 exact, 1 changed, 1 unsupported", code: exitUnsupported},
+		"Worst": {reason: "the worst of all objects decides", stdin: esoStore + "---\n" + esoPush + "---\n" + esoForeign, out: "kind: GCPSecretManager", errs: "1 exact, 1 changed, 1 unsupported", code: exitUnsupported},
 		"Role": {
 			reason: "the role of a ServiceAccount can be given", stdin: esoLogin, args: []string{"--role", "shop/reader=arn:aws:iam::111122223333:role/a"},
 			out: "role: arn:aws:iam::111122223333:role/a", errs: "1 exact",
@@ -374,7 +379,7 @@ its build differs from a conversion of the former one: ExternalSecret shop/db (d
 // TestMigrateAccept accepts what a report has. A new finding counts.
 func TestMigrateAccept(t *testing.T) {
 	t.Parallel()
-	dir := write(t, map[string]string{"a.yaml": esoStore + "---\n" + esoPush, "b.yaml": esoLogin})
+	dir := write(t, map[string]string{"a.yaml": esoStore + "---\n" + esoPush, "b.yaml": esoForeign})
 	report := filepath.Join(t.TempDir(), "report.json")
 	if _, errs, code := run(t, "", "migrate", "-f", dir, "--dry-run", "-o", "json", "--report", report); code != exitUnsupported {
 		t.Fatalf("exit code %d: %s", code, errs)
