@@ -1,10 +1,7 @@
 package client
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -59,11 +56,7 @@ type entry struct {
 var remoteID = regexp.MustCompile(`^[a-z0-9]{26}$`)
 
 // An api calls a Connect server.
-type api struct {
-	base, token string
-	http        *http.Client
-	transport   *http.Transport
-}
+type api struct{ provider.JSONAPI }
 
 // operation returns the operation of a request for metrics.
 func operation(r *http.Request) string {
@@ -81,15 +74,15 @@ func isListing(r *http.Request) bool {
 
 // listVaults returns the vaults to which the token has access.
 func (a *api) listVaults(ctx context.Context) (all []vault, err error) {
-	if err := a.call(ctx, "listing vaults", http.MethodGet, "/v1/vaults", nil, &all); err != nil {
+	if err := a.Call(ctx, "listing vaults", http.MethodGet, "/v1/vaults", nil, &all); err != nil {
 		return nil, err
 	}
 	if all == nil {
-		return nil, foreign("listing vaults")
+		return nil, a.Foreign("listing vaults")
 	}
 	for _, v := range all {
 		if !remoteID.MatchString(v.ID) {
-			return nil, foreign("listing vaults")
+			return nil, a.Foreign("listing vaults")
 		}
 	}
 	return all, nil
@@ -102,15 +95,15 @@ func (a *api) listItems(ctx context.Context, in vault, title string) (all []item
 	if title != "" && !strings.ContainsAny(title, `"\`) {
 		path += "?filter=" + url.QueryEscape(`title eq "`+title+`"`)
 	}
-	if err := a.call(ctx, "listing items of vault "+provider.Quoted(in.Name), http.MethodGet, path, nil, &all); err != nil {
+	if err := a.Call(ctx, "listing items of vault "+provider.Quoted(in.Name), http.MethodGet, path, nil, &all); err != nil {
 		return nil, err
 	}
 	if all == nil {
-		return nil, foreign("listing items")
+		return nil, a.Foreign("listing items")
 	}
 	for _, i := range all {
 		if !remoteID.MatchString(i.ID) {
-			return nil, foreign("listing items")
+			return nil, a.Foreign("listing items")
 		}
 	}
 	return all, nil
@@ -128,15 +121,15 @@ func (a *api) oneItem(ctx context.Context, what, method string, at place, body a
 	if at.id != "" {
 		path += "/" + at.id
 	}
-	if err := a.call(ctx, what, method, path, body, i); err != nil {
+	if err := a.Call(ctx, what, method, path, body, i); err != nil {
 		return nil, err
 	}
 	if i.ID != at.id && at.id != "" || !remoteID.MatchString(i.ID) || i.Vault.ID != at.vault.ID || i.Version < 1 {
-		return nil, foreign(what)
+		return nil, a.Foreign(what)
 	}
 	for _, f := range i.Files {
 		if !remoteID.MatchString(f.ID) {
-			return nil, foreign(what)
+			return nil, a.Foreign(what)
 		}
 	}
 	return i, nil
@@ -145,7 +138,7 @@ func (a *api) oneItem(ctx context.Context, what, method string, at place, body a
 // getFile returns the content of a file of an item.
 func (a *api) getFile(ctx context.Context, i *item, f entry) ([]byte, error) {
 	what := "reading the file " + provider.Quoted(f.Name)
-	body, err := a.send(ctx, what, http.MethodGet, "/v1/vaults/"+i.Vault.ID+"/items/"+i.ID+"/files/"+f.ID+"/content", nil)
+	body, err := a.Send(ctx, what, http.MethodGet, "/v1/vaults/"+i.Vault.ID+"/items/"+i.ID+"/files/"+f.ID+"/content", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -153,46 +146,4 @@ func (a *api) getFile(ctx context.Context, i *item, f entry) ([]byte, error) {
 		return nil, provider.NewError(provider.Unavailable, "%s: the response has %d bytes instead of %d", what, len(body), f.Size)
 	}
 	return body, nil
-}
-
-// call makes a request with a body in JSON, if there is one, and decodes the answer.
-func (a *api) call(ctx context.Context, what, method, path string, body, into any) error {
-	raw, err := a.send(ctx, what, method, path, body)
-	if err != nil {
-		return err
-	}
-	if into != nil && json.Unmarshal(raw, into) != nil {
-		return foreign(what)
-	}
-	return nil
-}
-
-// send makes a request, and returns the body of an answer without an error. It never repeats a request.
-func (a *api) send(ctx context.Context, what, method, path string, body any) ([]byte, error) {
-	var raw []byte
-	if body != nil {
-		raw = provider.EncodeJSON(body)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, a.base+path, bytes.NewReader(raw))
-	if err != nil {
-		return nil, provider.NewError(provider.Invalid, "%s: is not the URL of a Connect server", hostField)
-	}
-	req.Header.Set("Authorization", "Bearer "+a.token)
-	req.Header.Set("User-Agent", "direct-secrets")
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := a.http.Do(req)
-	if err != nil {
-		return nil, explain(err, what)
-	}
-	defer func() { _ = resp.Body.Close() }() // The body has been read.
-	var b bytes.Buffer
-	if _, err := io.Copy(&b, resp.Body); err != nil {
-		return nil, explain(err, what)
-	}
-	if resp.StatusCode != http.StatusOK && (method != http.MethodDelete || resp.StatusCode != http.StatusNoContent) {
-		return nil, explainStatus(resp, b.Bytes(), what)
-	}
-	return b.Bytes(), nil
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"time"
 
@@ -19,9 +20,10 @@ const (
 
 // A Client reads and writes the items of some vaults.
 type Client struct {
-	api   api
-	names []string // of spec.vaults
-	place string
+	api       api
+	transport *http.Transport
+	names     []string // of spec.vaults
+	place     string
 	// plain is true if the traffic is not encrypted.
 	plain bool
 
@@ -43,7 +45,7 @@ var (
 
 // Close closes idle connections.
 func (c *Client) Close() error {
-	c.api.transport.CloseIdleConnections()
+	c.transport.CloseIdleConnections()
 	return nil
 }
 

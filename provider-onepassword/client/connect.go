@@ -67,11 +67,12 @@ func connect(ctx context.Context, spec *v1alpha1.OnePasswordConnectSpec, creds p
 	transport := provider.NewTransport(secured)
 	u.Path = strings.TrimRight(u.Path, "/")
 	return &Client{
-		api: api{
-			base: u.String(), token: token, transport: transport,
-			http: provider.NewHTTPClient(transport, operation, isListing),
-		},
-		names: spec.Vaults, place: provider.Address(u) + " " + string(provider.EncodeJSON(spec.Vaults)),
+		api: api{provider.JSONAPI{
+			Service: "the Connect server", Field: hostField, URL: u.String(), HTTP: provider.NewHTTPClient(transport, operation, isListing), Refused: refused,
+			Authorization: func(context.Context) (string, error) { return "Bearer " + token, nil },
+		}},
+		transport: transport,
+		names:     spec.Vaults, place: provider.Address(u) + " " + string(provider.EncodeJSON(spec.Vaults)),
 		plain: plain, unanswered: map[string]time.Time{},
 	}, nil
 }

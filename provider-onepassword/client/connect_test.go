@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -62,13 +63,14 @@ func TestCheck(t *testing.T) {
 	}{
 		"Good":     {"A login that works is no error.", false, emulator.DefaultToken, ""},
 		"Plain":    {"A store without TLS warns.", true, emulator.DefaultToken, "spec.allowPlainHTTP: the token and all values are sent without TLS"},
-		"Unknown":  {"Another token is denied.", false, "wrong", "Denied: listing vaults: spec.auth.secretRef.connectTokenSecretRef: the Connect server does not accept the token"},
+		"Unknown":  {"Another token is denied.", false, "wrong", "Denied: spec.auth.secretRef.connectTokenSecretRef: the Connect server does not accept the token"},
 		"NoAccess": {"A token without the vault is not valid for the store.", false, "other", `Invalid: spec.vaults: there is no vault "shop", or the token has no access to it`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := client(t, srv)
-			c.api.token, c.plain = tc.token, tc.plain
+			c.plain = tc.plain
+			c.api.Authorization = func(context.Context) (string, error) { return "Bearer " + tc.token, nil }
 			err, got := c.Check(soon(t)), ""
 			var warnings provider.Warnings
 			switch w, ok := err.(provider.Warnings); { //nolint:errorlint // Check returns Warnings unwrapped.

@@ -26,7 +26,7 @@ func (c *Client) searched(ctx context.Context) ([]vault, error) {
 	all, err := c.api.listVaults(ctx)
 	if err != nil {
 		if provider.IsNotFound(err) || errors.Is(err, errNoVault) {
-			err = foreign("listing vaults")
+			err = c.api.Foreign("listing vaults")
 		}
 		return nil, err
 	}

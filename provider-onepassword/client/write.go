@@ -168,7 +168,7 @@ func (c *Client) onlyOne(ctx context.Context, title string, own place) error {
 
 // remove deletes an item, which need not exist.
 func (c *Client) remove(ctx context.Context, at place) error {
-	err := c.api.call(ctx, "deleting the item", http.MethodDelete, "/v1/vaults/"+at.vault.ID+"/items/"+at.id, nil, nil)
+	err := c.api.Call(ctx, "deleting the item", http.MethodDelete, "/v1/vaults/"+at.vault.ID+"/items/"+at.id, nil, nil)
 	if provider.IsNotFound(err) {
 		return nil
 	}

@@ -277,7 +277,7 @@ func TestUnanswered(t *testing.T) {
 	c := client(t, srv)
 	srv.Inject(emulator.Fault{Call: "CreateItem", Times: 1, Body: []byte("lost")})
 	_, err := c.Create(soon(t), db, []byte(`{"a":"1"}`), mark)
-	fails(t, "A creation without an answer fails.", err, provider.Unavailable, "is not that of a Connect server")
+	fails(t, "A creation without an answer fails.", err, provider.Unavailable, "is not that of the Connect server")
 	_, err = c.Create(soon(t), db, []byte(`{"a":"1"}`), mark)
 	fails(t, "It is not repeated before the item must be listed.", err, provider.Unavailable, `item "db": Connect did not answer when the item was created; it is created again at`)
 	if o := observe(t, c, db); o.Mark != mark || srv.Count("CreateItem") != 1 {
