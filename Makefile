@@ -122,7 +122,8 @@ soak: build ## Run the benchmark's steady load for 15 minutes and watch the queu
 	@$(ASSETS) exec $(BIN)/bench --soak=15m $(BENCH_FLAGS)
 
 .PHONY: generate
-generate: $(TOOLS)/controller-gen ## Write the deep copies and the CRDs of every folder named apis, the RBAC of every module, the charts, and pages of the docs.
+generate: $(TOOLS)/controller-gen ## Write the Kinds, the deep copies and the CRDs of every folder named apis, the RBAC of every module, the charts, and pages of the docs.
+	@go run ./hack/kinds $(wildcard $(addsuffix /*/,$(APIS)))
 	@for apis in $(APIS); do \
 		echo "$$apis"; \
 		(cd $$apis && $(TOOLS)/controller-gen paths=./... object crd:allowDangerousTypes=false output:crd:dir=../manifests/crds); \

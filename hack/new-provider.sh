@@ -57,6 +57,7 @@ done
 done
 tools=$PWD/bin/tools
 go -C "$out" mod edit -replace="$repository/common=$(realpath --relative-to="$out" common)"
+go run ./hack/kinds "$out/apis/v1alpha1"
 go -C "$out" mod tidy
 (cd "$out/apis" && "$tools/controller-gen" paths=./v1alpha1 object crd:allowDangerousTypes=false output:crd:dir=../manifests/crds)
 go run ./hack/permissions "$tools/controller-gen" "$out"

@@ -1,6 +1,6 @@
 // Command permissions writes manifests/rbac.yaml of modules from the markers +kubebuilder:rbac of all packages in
-// their binaries. A marker is next to the code that makes the request. Its roleName selects one of the
-// ClusterRoles below.
+// their binaries. A marker is next to the code that makes the request, but those of Kinds are generated. Its roleName
+// selects one of the ClusterRoles below.
 //
 //	permissions CONTROLLER_GEN MODULE...
 //

@@ -16,12 +16,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-onepassword/apis/v1alpha1"
 )
 
-// RBAC used by the shared controllers for these Kinds.
-// +kubebuilder:rbac:groups=onepassword.direct-secrets.io,resources=onepasswordconnects,verbs=list;watch
-// +kubebuilder:rbac:groups=onepassword.direct-secrets.io,resources=onepasswordconnects/status,verbs=patch
-// +kubebuilder:rbac:groups=onepassword.direct-secrets.io,resources=clusteronepasswordconnects,verbs=list;watch,roleName=cluster
-// +kubebuilder:rbac:groups=onepassword.direct-secrets.io,resources=clusteronepasswordconnects/status,verbs=patch,roleName=cluster
-
 // Connect returns the client of a store. It does not call the server.
 func Connect(ctx context.Context, s *v1alpha1.OnePasswordConnect, creds provider.Credentials) (provider.Client, error) {
 	return connect(ctx, &s.Spec, creds)
