@@ -19,6 +19,7 @@
 //   - optional: the Kind needs no spec.
 //   - login: the spec of a generator refers to credentials, so its cluster twin has an authenticationScope.
 //   - noCluster: there is no cluster twin.
+//   - get=METHOD:FIELD;FIELD adds methods that return a field of the spec, or a pointer to an embedded type of the package.
 //
 // A package can declare the spec of a cluster twin itself, for example with rules of its own.
 package main
@@ -32,9 +33,11 @@ import (
 	"go/format"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -62,8 +65,12 @@ type kind struct {
 	Columns           []string
 	Plural, ShortName string
 	Optional, Login   bool
+	Getters           []getter
 	noCluster         bool
 }
+
+// A getter is a method that returns a field of the spec. Address is & for an embedded type.
+type getter struct{ Method, Field, Address, Type string }
 
 // A group is an API group.
 type group struct {
@@ -108,12 +115,12 @@ func generate(dir string) ([]byte, error) {
 		if found := groupName.FindStringSubmatch(parsed.Doc.Text()); found != nil {
 			g.Group = found[1]
 		}
-		types := typesOf(parsed)
-		for _, t := range types {
+		all := typesOf(parsed)
+		for _, t := range all {
 			declared[t.Name.Name] = true
 		}
 		for _, comment := range parsed.Comments {
-			k, err := read(comment, types)
+			k, err := read(comment, all)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", files.Position(comment.Pos()), err)
 			}
@@ -144,19 +151,19 @@ func generate(dir string) ([]byte, error) {
 
 // typesOf returns the types that a file declares, in their order.
 func typesOf(f *ast.File) []*ast.TypeSpec {
-	var types []*ast.TypeSpec
+	var all []*ast.TypeSpec
 	for _, decl := range f.Decls {
 		if d, ok := decl.(*ast.GenDecl); ok && d.Tok == token.TYPE {
 			for _, s := range d.Specs {
-				types = append(types, s.(*ast.TypeSpec)) //nolint:forcetypeassert // The specs of a type declaration are of no other type.
+				all = append(all, s.(*ast.TypeSpec)) //nolint:forcetypeassert // The specs of a type declaration are of no other type.
 			}
 		}
 	}
-	return types
+	return all
 }
 
 // read returns the Kind that a comment describes, with the next type as its spec. It is nil if the comment has no marker.
-func read(comment *ast.CommentGroup, types []*ast.TypeSpec) (*kind, error) {
+func read(comment *ast.CommentGroup, all []*ast.TypeSpec) (*kind, error) {
 	var k kind
 	var doc, options []string
 	for _, line := range comment.List {
@@ -174,11 +181,9 @@ func read(comment *ast.CommentGroup, types []*ast.TypeSpec) (*kind, error) {
 	if k.Role == "" {
 		return nil, nil
 	}
-	for _, t := range types {
-		if t.Pos() > comment.End() {
-			k.Spec = t.Name.Name
-			break
-		}
+	var spec ast.Expr
+	if i := slices.IndexFunc(all, func(t *ast.TypeSpec) bool { return t.Pos() > comment.End() }); i >= 0 {
+		k.Spec, spec = all[i].Name.Name, all[i].Type
 	}
 	k.Doc = strings.Join(doc, "\n")
 	k.Name, _, _ = strings.Cut(strings.TrimPrefix(k.Doc, "// "), " ")
@@ -196,11 +201,11 @@ func read(comment *ast.CommentGroup, types []*ast.TypeSpec) (*kind, error) {
 		return nil, fmt.Errorf("the marker is %q; it must be store, generator or eventsource", k.Role)
 	}
 	k.Plural = strings.TrimSuffix(strings.ToLower(k.Name), "s") + "s"
-	return &k, k.set(options)
+	return &k, k.set(options, spec)
 }
 
-// set sets the options of a marker.
-func (k *kind) set(options []string) error {
+// set sets the options of a marker above a spec.
+func (k *kind) set(options []string, spec ast.Expr) error {
 	for _, option := range options {
 		name, value, _ := strings.Cut(option, "=")
 		switch name {
@@ -213,11 +218,39 @@ func (k *kind) set(options []string) error {
 			k.Login = true
 		case "noCluster":
 			k.noCluster = true
+		case "get":
+			for asked := range strings.SplitSeq(value, ";") {
+				g, err := getterOf(asked, spec)
+				if err != nil {
+					return err
+				}
+				k.Getters = append(k.Getters, g)
+			}
 		default:
 			return fmt.Errorf("the marker has the unknown option %q", name)
 		}
 	}
 	return nil
+}
+
+// getterOf returns the method for an item of the option get.
+func getterOf(asked string, spec ast.Expr) (getter, error) {
+	method, field, renamed := strings.Cut(asked, ":")
+	if !renamed {
+		field = method
+	}
+	if s, ok := spec.(*ast.StructType); ok {
+		for _, f := range s.Fields.List {
+			typ := types.ExprString(f.Type)
+			if len(f.Names) == 0 && typ == field {
+				return getter{method, field, "&", "*" + typ}, nil
+			}
+			if len(f.Names) == 1 && f.Names[0].Name == field {
+				return getter{method, field, "", typ}, nil
+			}
+		}
+	}
+	return getter{}, fmt.Errorf("the option get names %q, which the spec does not have", field)
 }
 
 // twin returns the cluster twin of a Kind.

@@ -65,6 +65,19 @@ func TestGenerate(t *testing.T) {
 			want:    []string{"type ClusterA struct", "type Other struct", "Spec ASpec"},
 			wantNot: []string{"ClusterOther"},
 		},
+		{
+			reason: "a field of the spec can have a method, on both Kinds; that of an embedded type returns a pointer",
+			types: "// A is one.\n//\n// +direct-secrets:store:get=AWS:AWSSpec;Limit\n\n" +
+				"type ASpec struct {\n\tAWSSpec\n\tLimit []int\n}\n",
+			want: []string{
+				"func (o *A) AWS() *AWSSpec { return &o.Spec.AWSSpec }\n", "func (o *ClusterA) AWS() *AWSSpec { return &o.Spec.AWSSpec }\n",
+				"func (o *A) Limit() []int { return o.Spec.Limit }\n",
+			},
+		},
+		{
+			reason: "a mistyped field is reported", types: "// A is one.\n//\n// +direct-secrets:store:get=Limits\n\ntype ASpec struct{ Limit int }\n",
+			err: `get names "Limits"`,
+		},
 		{reason: "a package without a marker has no generated file", types: "// ASpec is a struct.\ntype ASpec struct{}\n"},
 		{
 			reason: "a marker in the comment of the spec would name the spec as the Kind",
