@@ -34,13 +34,6 @@ type Provider struct {
 	Network azureconfig.Network
 }
 
-// RBAC used by the shared controllers for these Kinds. A generator is read from the API server, not the cache, before it generates new
-// values.
-// +kubebuilder:rbac:groups=azure.direct-secrets.io,resources=acraccesstokens,verbs=get;list;watch
-// +kubebuilder:rbac:groups=azure.direct-secrets.io,resources=acraccesstokens/status,verbs=patch
-// +kubebuilder:rbac:groups=azure.direct-secrets.io,resources=clusteracraccesstokens,verbs=get;list;watch,roleName=cluster
-// +kubebuilder:rbac:groups=azure.direct-secrets.io,resources=clusteracraccesstokens/status,verbs=patch,roleName=cluster
-
 // Kinds returns the generator Kinds that the Provider serves.
 func (p Provider) Kinds() []provider.Kind {
 	return []provider.Kind{

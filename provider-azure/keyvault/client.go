@@ -21,12 +21,6 @@ type Provider struct {
 	sleep func(ctx context.Context, d time.Duration) bool
 }
 
-// RBAC used by the shared controllers for these Kinds.
-// +kubebuilder:rbac:groups=azure.direct-secrets.io,resources=azurekeyvaults,verbs=list;watch
-// +kubebuilder:rbac:groups=azure.direct-secrets.io,resources=azurekeyvaults/status,verbs=patch
-// +kubebuilder:rbac:groups=azure.direct-secrets.io,resources=clusterazurekeyvaults,verbs=list;watch,roleName=cluster
-// +kubebuilder:rbac:groups=azure.direct-secrets.io,resources=clusterazurekeyvaults/status,verbs=patch,roleName=cluster
-
 // Kinds returns the store Kinds that the Provider serves.
 func (p Provider) Kinds() []provider.Kind {
 	return []provider.Kind{provider.KindOf(p.Connect), provider.ClusterKindOf(p.ConnectCluster)}

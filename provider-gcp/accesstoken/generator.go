@@ -29,13 +29,6 @@ type Provider struct {
 	RootCAs *x509.CertPool
 }
 
-// RBAC used by the shared controllers for these Kinds. A generator is read from the API server, not the cache,
-// before it generates new values.
-// +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=gcpaccesstokens,verbs=get;list;watch
-// +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=gcpaccesstokens/status,verbs=patch
-// +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=clustergcpaccesstokens,verbs=get;list;watch,roleName=cluster
-// +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=clustergcpaccesstokens/status,verbs=patch,roleName=cluster
-
 // Kinds returns the generator Kinds that the Provider serves.
 func (p Provider) Kinds() []provider.Kind {
 	return []provider.Kind{

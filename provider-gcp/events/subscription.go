@@ -35,12 +35,6 @@ type Provider struct {
 	RootCAs *x509.CertPool
 }
 
-// RBAC used by the shared controllers for these Kinds.
-// +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=gcpeventsources,verbs=list;watch
-// +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=gcpeventsources/status,verbs=patch
-// +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=clustergcpeventsources,verbs=list;watch,roleName=cluster
-// +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=clustergcpeventsources/status,verbs=patch,roleName=cluster
-
 // Kinds returns the event source Kinds that the Provider serves.
 func (p Provider) Kinds() []provider.Kind {
 	return []provider.Kind{

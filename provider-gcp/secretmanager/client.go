@@ -20,12 +20,6 @@ type Provider struct {
 	RootCAs *x509.CertPool
 }
 
-// RBAC used by the shared controllers for these Kinds.
-// +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=gcpsecretmanagers,verbs=list;watch
-// +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=gcpsecretmanagers/status,verbs=patch
-// +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=clustergcpsecretmanagers,verbs=list;watch,roleName=cluster
-// +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=clustergcpsecretmanagers/status,verbs=patch,roleName=cluster
-
 // Kinds returns the store Kinds that the Provider serves.
 func (p Provider) Kinds() []provider.Kind {
 	return []provider.Kind{

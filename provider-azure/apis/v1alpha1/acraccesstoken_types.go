@@ -1,68 +1,13 @@
 package v1alpha1
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
 // ACRAccessToken is a generator of tokens of Azure Container Registry: logins of one identity to one registry.
 //
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=acrtoken,categories=direct-secrets
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +direct-secrets:generator:shortName=acrtoken,login
 // +kubebuilder:printcolumn:name="Registry",type=string,JSONPath=`.spec.registry`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
-type ACRAccessToken struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec ACRAccessTokenSpec `json:"spec"`
-
-	common.StatusSubresource `json:",inline"`
-}
-
-// ACRAccessTokenList is a list of ACRAccessTokens.
-//
-// +kubebuilder:object:root=true
-type ACRAccessTokenList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-
-	Items []ACRAccessToken `json:"items"`
-}
-
-// ClusterACRAccessToken is an ACRAccessToken that serves many namespaces.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,shortName=cacrtoken,categories=direct-secrets
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
-// +kubebuilder:printcolumn:name="Registry",type=string,JSONPath=`.spec.registry`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
-type ClusterACRAccessToken struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec ClusterACRAccessTokenSpec `json:"spec"`
-
-	common.StatusSubresource `json:",inline"`
-}
-
-// ClusterACRAccessTokenList is a list of ClusterACRAccessTokens.
-//
-// +kubebuilder:object:root=true
-type ClusterACRAccessTokenList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-
-	Items []ClusterACRAccessToken `json:"items"`
-}
 
 // ACRAccessTokenSpec describes the registry, its cloud, how to log in, and the scope of the tokens.
 //
@@ -112,22 +57,4 @@ type RegistryCloudConfig struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`
 	RegistryDNSSuffix string `json:"registryDNSSuffix"`
-}
-
-// ClusterACRAccessTokenSpec is an ACRAccessTokenSpec with conditions for namespaces.
-type ClusterACRAccessTokenSpec struct {
-	ACRAccessTokenSpec          `json:",inline"`
-	common.ClusterGeneratorSpec `json:",inline"`
-	common.ScopeSpec            `json:",inline"`
-}
-
-// GeneratorSpec returns the embedded spec.
-func (g *ACRAccessToken) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
-
-// GeneratorSpec returns the embedded spec.
-func (g *ClusterACRAccessToken) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
-
-// ClusterStoreSpec returns the embedded spec as that of a store.
-func (g *ClusterACRAccessToken) ClusterStoreSpec() *common.ClusterStoreSpec {
-	return g.Spec.AsStore(g.Spec.ScopeSpec)
 }

@@ -160,9 +160,3 @@ type ClientCertificate struct {
 	// Key of a Secret that holds the certificate with its private key, in PEM form, or as PKCS#12 without a password.
 	ClientCertificateRef common.SecretKeySelector `json:"clientCertificateRef"`
 }
-
-// Azure returns the embedded spec.
-func (s *AzureKeyVault) Azure() *AzureSpec { return &s.Spec.AzureSpec }
-
-// Azure returns the embedded spec.
-func (s *ClusterAzureKeyVault) Azure() *AzureSpec { return &s.Spec.AzureSpec }

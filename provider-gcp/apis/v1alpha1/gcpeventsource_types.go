@@ -1,30 +1,13 @@
 package v1alpha1
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
 // GCPEventSource is a subscription of Pub/Sub that Secret Manager fills when a secret changes. The objects of its namespace that read
 // or push it are then refreshed at once.
 //
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=gcpes,categories=direct-secrets
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
-// +kubebuilder:printcolumn:name="Last event",type=date,JSONPath=`.status.lastEventTime`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
-type GCPEventSource struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec GCPEventSourceSpec `json:"spec"`
-
-	common.EventSourceSubresource `json:",inline"`
-}
+// +direct-secrets:eventsource:shortName=gcpes
 
 // GCPEventSourceSpec describes the subscription, and how to log in.
 type GCPEventSourceSpec struct {
@@ -60,69 +43,13 @@ type PubSubSubscription struct {
 	Subscription string `json:"subscription"`
 }
 
-// GCPEventSourceList is a list of GCPEventSources.
-//
-// +kubebuilder:object:root=true
-type GCPEventSourceList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-
-	Items []GCPEventSource `json:"items"`
-}
-
-// ClusterGCPEventSource is a GCPEventSource for the objects of many namespaces.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,shortName=cgcpes,categories=direct-secrets
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
-// +kubebuilder:printcolumn:name="Last event",type=date,JSONPath=`.status.lastEventTime`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
-type ClusterGCPEventSource struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec ClusterGCPEventSourceSpec `json:"spec"`
-
-	common.EventSourceSubresource `json:",inline"`
-}
-
-// ClusterGCPEventSourceSpec is a GCPEventSourceSpec with conditions for namespaces.
-type ClusterGCPEventSourceSpec struct {
-	GCPEventSourceSpec            `json:",inline"`
-	common.ClusterEventSourceSpec `json:",inline"`
-}
-
-// ClusterGCPEventSourceList is a list of ClusterGCPEventSources.
-//
-// +kubebuilder:object:root=true
-type ClusterGCPEventSourceList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-
-	Items []ClusterGCPEventSource `json:"items"`
-}
-
 // Connection returns the settings of the connection.
 func (s *GCPEventSourceSpec) Connection() *GCPSpec {
 	return &GCPSpec{RetrySpec: s.RetrySpec, ProjectID: s.ProjectID, Endpoint: s.Endpoint, Auth: s.Auth}
 }
 
-// EventSourceSpec returns the embedded spec.
-func (s *GCPEventSource) EventSourceSpec() *common.EventSourceSpec { return &s.Spec.EventSourceSpec }
-
 // GCP returns the embedded spec.
 func (s *GCPEventSource) GCP() *GCPEventSourceSpec { return &s.Spec }
-
-// EventSourceSpec returns the embedded spec.
-func (s *ClusterGCPEventSource) EventSourceSpec() *common.EventSourceSpec {
-	return &s.Spec.EventSourceSpec
-}
-
-// ClusterStoreSpec returns the embedded spec as that of a store.
-func (s *ClusterGCPEventSource) ClusterStoreSpec() *common.ClusterStoreSpec { return s.Spec.AsStore() }
 
 // GCP returns the embedded spec.
 func (s *ClusterGCPEventSource) GCP() *GCPEventSourceSpec { return &s.Spec.GCPEventSourceSpec }
