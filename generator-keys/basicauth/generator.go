@@ -14,13 +14,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/generator-keys/apis/v1alpha1"
 )
 
-// RBAC used by the shared controllers for these Kinds. A generator is read from the API server, not the cache,
-// before it generates new values.
-// +kubebuilder:rbac:groups=keys.direct-secrets.io,resources=basicauths,verbs=get;list;watch
-// +kubebuilder:rbac:groups=keys.direct-secrets.io,resources=basicauths/status,verbs=patch
-// +kubebuilder:rbac:groups=keys.direct-secrets.io,resources=clusterbasicauths,verbs=get;list;watch,roleName=cluster
-// +kubebuilder:rbac:groups=keys.direct-secrets.io,resources=clusterbasicauths/status,verbs=patch,roleName=cluster
-
 // Kinds returns the generator Kinds that this package serves.
 func Kinds() []provider.Kind {
 	return []provider.Kind{

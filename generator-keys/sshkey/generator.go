@@ -15,13 +15,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/generator-keys/keypair"
 )
 
-// RBAC used by the shared controllers for these Kinds. A generator is read from the API server, not the cache,
-// before it generates new values.
-// +kubebuilder:rbac:groups=keys.direct-secrets.io,resources=sshkeys,verbs=get;list;watch
-// +kubebuilder:rbac:groups=keys.direct-secrets.io,resources=sshkeys/status,verbs=patch
-// +kubebuilder:rbac:groups=keys.direct-secrets.io,resources=clustersshkeys,verbs=get;list;watch,roleName=cluster
-// +kubebuilder:rbac:groups=keys.direct-secrets.io,resources=clustersshkeys/status,verbs=patch,roleName=cluster
-
 // Kinds returns the generator Kinds that this package serves.
 func Kinds() []provider.Kind {
 	return []provider.Kind{

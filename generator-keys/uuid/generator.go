@@ -10,13 +10,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/generator-keys/apis/v1alpha1"
 )
 
-// RBAC used by the shared controllers for these Kinds. A generator is read from the API server, not the cache,
-// before it generates new values.
-// +kubebuilder:rbac:groups=keys.direct-secrets.io,resources=uuids,verbs=get;list;watch
-// +kubebuilder:rbac:groups=keys.direct-secrets.io,resources=uuids/status,verbs=patch
-// +kubebuilder:rbac:groups=keys.direct-secrets.io,resources=clusteruuids,verbs=get;list;watch,roleName=cluster
-// +kubebuilder:rbac:groups=keys.direct-secrets.io,resources=clusteruuids/status,verbs=patch,roleName=cluster
-
 // Kinds returns the generator Kinds that this package serves.
 func Kinds() []provider.Kind {
 	return []provider.Kind{

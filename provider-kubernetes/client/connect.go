@@ -20,11 +20,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-kubernetes/apis/v1alpha1"
 )
 
-// RBAC used by the shared controllers for these Kinds, and for tokens of the ServiceAccounts that stores log in as.
-// +kubebuilder:rbac:groups=kubernetes.direct-secrets.io,resources=kubernetessecrets,verbs=list;watch
-// +kubebuilder:rbac:groups=kubernetes.direct-secrets.io,resources=kubernetessecrets/status,verbs=patch
-// +kubebuilder:rbac:groups=kubernetes.direct-secrets.io,resources=clusterkubernetessecrets,verbs=list;watch,roleName=cluster
-// +kubebuilder:rbac:groups=kubernetes.direct-secrets.io,resources=clusterkubernetessecrets/status,verbs=patch,roleName=cluster
+// RBAC for tokens of the ServiceAccounts that stores log in as.
 // +kubebuilder:rbac:groups="",resources=serviceaccounts/token,verbs=create,roleName=tokens
 
 // Connect returns the client of a store. It does not call the API server.

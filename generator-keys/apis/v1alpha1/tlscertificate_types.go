@@ -1,80 +1,18 @@
 package v1alpha1
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
 // TLSCertificate is a generator of certificates for TLS.
 //
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=tlscert,categories=direct-secrets
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +direct-secrets:generator:shortName=tlscert,login,get=Settings:TLSCertificateSettings
 // +kubebuilder:printcolumn:name="CA",type=string,priority=1,JSONPath=`.spec.caSecretRef.name`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
-type TLSCertificate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec TLSCertificateSpec `json:"spec"`
-
-	common.StatusSubresource `json:",inline"`
-}
-
-// TLSCertificateList is a list of TLSCertificates.
-//
-// +kubebuilder:object:root=true
-type TLSCertificateList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-
-	Items []TLSCertificate `json:"items"`
-}
-
-// ClusterTLSCertificate is a TLSCertificate that serves many namespaces.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,shortName=ctlscert,categories=direct-secrets
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
-// +kubebuilder:printcolumn:name="CA",type=string,priority=1,JSONPath=`.spec.caSecretRef.name`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
-type ClusterTLSCertificate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec ClusterTLSCertificateSpec `json:"spec"`
-
-	common.StatusSubresource `json:",inline"`
-}
-
-// ClusterTLSCertificateList is a list of ClusterTLSCertificates.
-//
-// +kubebuilder:object:root=true
-type ClusterTLSCertificateList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-
-	Items []ClusterTLSCertificate `json:"items"`
-}
 
 // TLSCertificateSpec describes the certificates, and when they are replaced.
 type TLSCertificateSpec struct {
 	common.GeneratorSpec   `json:",inline"`
 	TLSCertificateSettings `json:",inline"`
-}
-
-// ClusterTLSCertificateSpec is a TLSCertificateSpec with conditions for namespaces.
-type ClusterTLSCertificateSpec struct {
-	TLSCertificateSpec          `json:",inline"`
-	common.ClusterGeneratorSpec `json:",inline"`
-	common.ScopeSpec            `json:",inline"`
 }
 
 // TLSCertificateSettings describe the certificates.
@@ -158,22 +96,3 @@ const (
 	UsageCodeSigning     Usage = "code signing"
 	UsageEmailProtection Usage = "email protection"
 )
-
-// GeneratorSpec returns the embedded spec.
-func (g *TLSCertificate) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
-
-// Settings returns the embedded settings.
-func (g *TLSCertificate) Settings() *TLSCertificateSettings { return &g.Spec.TLSCertificateSettings }
-
-// GeneratorSpec returns the embedded spec.
-func (g *ClusterTLSCertificate) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
-
-// ClusterStoreSpec returns the embedded spec as that of a store.
-func (g *ClusterTLSCertificate) ClusterStoreSpec() *common.ClusterStoreSpec {
-	return g.Spec.AsStore(g.Spec.ScopeSpec)
-}
-
-// Settings returns the embedded settings.
-func (g *ClusterTLSCertificate) Settings() *TLSCertificateSettings {
-	return &g.Spec.TLSCertificateSettings
-}

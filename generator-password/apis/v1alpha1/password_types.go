@@ -1,81 +1,18 @@
 package v1alpha1
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
 // Password is a generator of random passwords.
 //
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=pw,categories=direct-secrets
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +direct-secrets:generator:shortName=pw,optional
 // +kubebuilder:printcolumn:name="Length",type=integer,priority=1,JSONPath=`.spec.length`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
-type Password struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	// +optional
-	Spec PasswordSpec `json:"spec,omitzero"`
-
-	common.StatusSubresource `json:",inline"`
-}
-
-// PasswordList is a list of Passwords.
-//
-// +kubebuilder:object:root=true
-type PasswordList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-
-	Items []Password `json:"items"`
-}
-
-// ClusterPassword is a Password that serves many namespaces.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,shortName=cpw,categories=direct-secrets
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
-// +kubebuilder:printcolumn:name="Length",type=integer,priority=1,JSONPath=`.spec.length`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
-type ClusterPassword struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	// +optional
-	Spec ClusterPasswordSpec `json:"spec,omitzero"`
-
-	common.StatusSubresource `json:",inline"`
-}
-
-// ClusterPasswordList is a list of ClusterPasswords.
-//
-// +kubebuilder:object:root=true
-type ClusterPasswordList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-
-	Items []ClusterPassword `json:"items"`
-}
 
 // PasswordSpec describes the passwords, and when they are replaced.
 type PasswordSpec struct {
 	common.GeneratorSpec `json:",inline"`
 	PasswordSettings     `json:",inline"`
-}
-
-// ClusterPasswordSpec is a PasswordSpec with conditions for namespaces.
-type ClusterPasswordSpec struct {
-	PasswordSpec                `json:",inline"`
-	common.ClusterGeneratorSpec `json:",inline"`
 }
 
 // PasswordSettings describe the passwords. The validation rules check each setting; the operator checks the number of
@@ -146,14 +83,3 @@ const (
 	EncodingBase32    Encoding = "base32"
 	EncodingHex       Encoding = "hex"
 )
-
-// GeneratorSpec returns the embedded spec.
-func (p *Password) GeneratorSpec() *common.GeneratorSpec { return &p.Spec.GeneratorSpec }
-
-// GeneratorSpec returns the embedded spec.
-func (p *ClusterPassword) GeneratorSpec() *common.GeneratorSpec { return &p.Spec.GeneratorSpec }
-
-// ClusterStoreSpec returns the embedded spec as that of a store.
-func (p *ClusterPassword) ClusterStoreSpec() *common.ClusterStoreSpec {
-	return p.Spec.AsStore(common.ScopeSpec{})
-}

@@ -1,30 +1,14 @@
 package v1alpha1
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
 // KubernetesSecrets is a store: the Secrets of one namespace of this or of another cluster, used as one identity.
 //
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:resource:path=kubernetessecrets,shortName=ks,categories=direct-secrets
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +direct-secrets:store:shortName=ks
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.server.url`
 // +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.spec.remoteNamespace`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
-type KubernetesSecrets struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec KubernetesSecretsSpec `json:"spec"`
-
-	common.StatusSubresource `json:",inline"`
-}
 
 // KubernetesSecretsSpec describes where the secrets are, and how to log in.
 //
@@ -97,61 +81,4 @@ type KubernetesCert struct {
 
 	// Key of a Secret that holds the private key in PEM form.
 	ClientKey common.SecretKeySelector `json:"clientKey"`
-}
-
-// KubernetesSecretsList is a list of KubernetesSecrets.
-//
-// +kubebuilder:object:root=true
-type KubernetesSecretsList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-
-	Items []KubernetesSecrets `json:"items"`
-}
-
-// ClusterKubernetesSecrets is a KubernetesSecrets that serves many namespaces.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:resource:path=clusterkubernetessecrets,scope=Cluster,shortName=cks,categories=direct-secrets
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
-// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.server.url`
-// +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.spec.remoteNamespace`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
-type ClusterKubernetesSecrets struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec ClusterKubernetesSecretsSpec `json:"spec"`
-
-	common.StatusSubresource `json:",inline"`
-}
-
-// ClusterKubernetesSecretsSpec is a KubernetesSecretsSpec with conditions for namespaces.
-type ClusterKubernetesSecretsSpec struct {
-	KubernetesSecretsSpec   `json:",inline"`
-	common.ClusterStoreSpec `json:",inline"`
-}
-
-// ClusterKubernetesSecretsList is a list of ClusterKubernetesSecrets.
-//
-// +kubebuilder:object:root=true
-type ClusterKubernetesSecretsList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-
-	Items []ClusterKubernetesSecrets `json:"items"`
-}
-
-// StoreSpec returns the embedded spec.
-func (s *KubernetesSecrets) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
-
-// StoreSpec returns the embedded spec.
-func (s *ClusterKubernetesSecrets) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
-
-// ClusterStoreSpec returns the embedded spec.
-func (s *ClusterKubernetesSecrets) ClusterStoreSpec() *common.ClusterStoreSpec {
-	return &s.Spec.ClusterStoreSpec
 }
