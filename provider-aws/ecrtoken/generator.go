@@ -34,13 +34,6 @@ var (
 	_ provider.Checker   = &Generator{}
 )
 
-// RBAC used by the shared controllers for these Kinds. A generator is read from the API server, not the cache,
-// before it generates new values.
-// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=ecrauthorizationtokens,verbs=get;list;watch
-// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=ecrauthorizationtokens/status,verbs=patch
-// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterecrauthorizationtokens,verbs=get;list;watch,roleName=cluster
-// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterecrauthorizationtokens/status,verbs=patch,roleName=cluster
-
 // Connect returns the Generator of an object, namespaced or not. It does not call AWS.
 func Connect[S Object](ctx context.Context, s S, creds provider.Credentials) (provider.Generator, error) {
 	r, ok := registries[s.Scope()]

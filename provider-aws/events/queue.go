@@ -49,12 +49,6 @@ var (
 	_ provider.Checker     = &Queue{}
 )
 
-// RBAC used by the shared controllers for these Kinds.
-// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=awseventsources,verbs=list;watch
-// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=awseventsources/status,verbs=patch
-// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterawseventsources,verbs=list;watch,roleName=cluster
-// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterawseventsources/status,verbs=patch,roleName=cluster
-
 // Connect returns the queue of an event source, namespaced or not. It does not call AWS.
 func Connect[S Object](ctx context.Context, s S, creds provider.Credentials) (provider.EventSource, error) {
 	c, err := awsconfig.Load(ctx, s, creds)

@@ -42,12 +42,6 @@ var (
 	_ provider.Identifier = &Client{}
 )
 
-// RBAC used by the shared controllers for these Kinds.
-// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=awsparameterstores,verbs=list;watch
-// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=awsparameterstores/status,verbs=patch
-// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterawsparameterstores,verbs=list;watch,roleName=cluster
-// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterawsparameterstores/status,verbs=patch,roleName=cluster
-
 // Connect returns the client of a store, namespaced or not. It does not call AWS.
 func Connect[S awsconfig.StoreObject](ctx context.Context, s S, creds provider.Credentials) (provider.Client, error) {
 	c, err := awsconfig.LoadStore(ctx, s, creds)

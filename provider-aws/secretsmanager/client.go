@@ -58,12 +58,6 @@ var (
 	_ provider.Identifier = &Client{}
 )
 
-// RBAC used by the shared controllers for these Kinds.
-// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=awssecretsmanagers,verbs=list;watch
-// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=awssecretsmanagers/status,verbs=patch
-// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterawssecretsmanagers,verbs=list;watch,roleName=cluster
-// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterawssecretsmanagers/status,verbs=patch,roleName=cluster
-
 // Connect returns the client of a store, namespaced or not. It does not call AWS.
 func Connect[S Object](ctx context.Context, s S, creds provider.Credentials) (provider.Client, error) {
 	c, err := awsconfig.LoadStore(ctx, s, creds)

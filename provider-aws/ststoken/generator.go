@@ -47,13 +47,6 @@ var (
 	_ provider.Checker   = &Generator{}
 )
 
-// RBAC used by the shared controllers for these Kinds. A generator is read from the API server, not the cache,
-// before it generates new values.
-// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=stssessiontokens,verbs=get;list;watch
-// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=stssessiontokens/status,verbs=patch
-// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterstssessiontokens,verbs=get;list;watch,roleName=cluster
-// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterstssessiontokens/status,verbs=patch,roleName=cluster
-
 // Connect returns the Generator of an object, namespaced or not. It does not call AWS.
 func Connect[S Object](ctx context.Context, s S, creds provider.Credentials) (provider.Generator, error) {
 	var asks v1alpha1.STSRequestParameters

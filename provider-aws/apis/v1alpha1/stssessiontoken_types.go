@@ -1,29 +1,13 @@
 package v1alpha1
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
 // STSSessionToken is a generator of temporary AWS access keys for a user or a role.
 //
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=ststoken,categories=direct-secrets
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +direct-secrets:generator:shortName=ststoken,login,get=AWS:AWSSpec;RequestParameters
 // +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
-type STSSessionToken struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec STSSessionTokenSpec `json:"spec"`
-
-	common.StatusSubresource `json:",inline"`
-}
 
 // STSSessionTokenSpec describes the user or role of the access keys.
 //
@@ -64,35 +48,6 @@ type STSRequestParameters struct {
 	TokenCode string `json:"tokenCode,omitempty"`
 }
 
-// STSSessionTokenList is a list of STSSessionTokens.
-//
-// +kubebuilder:object:root=true
-type STSSessionTokenList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-
-	Items []STSSessionToken `json:"items"`
-}
-
-// ClusterSTSSessionToken is an STSSessionToken that serves many namespaces.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,shortName=cststoken,categories=direct-secrets
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
-// +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
-type ClusterSTSSessionToken struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec ClusterSTSSessionTokenSpec `json:"spec"`
-
-	common.StatusSubresource `json:",inline"`
-}
-
 // ClusterSTSSessionTokenSpec is an STSSessionTokenSpec with conditions for namespaces.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.sessionTagsPolicy) || self.sessionTagsPolicy != 'Simple' || (has(self.authenticationScope) && self.authenticationScope == 'ManifestNamespace')",message="sessionTagsPolicy: Simple needs authenticationScope: ManifestNamespace, with which each namespace has its own session"
@@ -100,39 +55,4 @@ type ClusterSTSSessionTokenSpec struct {
 	STSSessionTokenSpec         `json:",inline"`
 	common.ClusterGeneratorSpec `json:",inline"`
 	common.ScopeSpec            `json:",inline"`
-}
-
-// ClusterSTSSessionTokenList is a list of ClusterSTSSessionTokens.
-//
-// +kubebuilder:object:root=true
-type ClusterSTSSessionTokenList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-
-	Items []ClusterSTSSessionToken `json:"items"`
-}
-
-// GeneratorSpec returns the embedded spec.
-func (g *STSSessionToken) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
-
-// AWS returns the embedded spec.
-func (g *STSSessionToken) AWS() *AWSSpec { return &g.Spec.AWSSpec }
-
-// RequestParameters returns what STS is asked for; nil means its defaults.
-func (g *STSSessionToken) RequestParameters() *STSRequestParameters { return g.Spec.RequestParameters }
-
-// GeneratorSpec returns the embedded spec.
-func (g *ClusterSTSSessionToken) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
-
-// ClusterStoreSpec returns the embedded spec as that of a store.
-func (g *ClusterSTSSessionToken) ClusterStoreSpec() *common.ClusterStoreSpec {
-	return g.Spec.AsStore(g.Spec.ScopeSpec)
-}
-
-// AWS returns the embedded spec.
-func (g *ClusterSTSSessionToken) AWS() *AWSSpec { return &g.Spec.AWSSpec }
-
-// RequestParameters returns what STS is asked for; nil means its defaults.
-func (g *ClusterSTSSessionToken) RequestParameters() *STSRequestParameters {
-	return g.Spec.RequestParameters
 }
