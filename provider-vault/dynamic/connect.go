@@ -14,13 +14,6 @@ import (
 // defaultDelay is how long replaced credentials stay valid, unless the spec sets another time.
 const defaultDelay = 5 * time.Minute
 
-// RBAC used by the shared controllers for these Kinds. A generator is read from the API server, not the cache,
-// before it generates new values.
-// +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=vaultdynamicsecrets,verbs=get;list;watch
-// +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=vaultdynamicsecrets/status,verbs=patch
-// +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=clustervaultdynamicsecrets,verbs=get;list;watch,roleName=cluster
-// +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=clustervaultdynamicsecrets/status,verbs=patch,roleName=cluster
-
 // The keys for records of credentials; see common/internal/proof. An apply of a Secret that does not exist needs create.
 // +kubebuilder:rbac:groups="",resources=secrets,resourceNames=records.vault.direct-secrets.io,verbs=get;create;patch,roleName=records
 

@@ -11,12 +11,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
-// RBAC used by the shared controllers for these Kinds.
-// +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=vaultkvs,verbs=list;watch
-// +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=vaultkvs/status,verbs=patch
-// +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=clustervaultkvs,verbs=list;watch,roleName=cluster
-// +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=clustervaultkvs/status,verbs=patch,roleName=cluster
-
 // Kinds returns the store Kinds that this package serves.
 func Kinds() []provider.Kind {
 	return []provider.Kind{

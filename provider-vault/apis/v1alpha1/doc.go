@@ -6,26 +6,3 @@
 // +kubebuilder:object:generate=true
 // +groupName=vault.direct-secrets.io
 package v1alpha1
-
-import (
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-)
-
-// Group is the API group of this package.
-const Group = "vault." + common.Group
-
-// GroupVersion is the group and version of this package.
-var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
-
-// AddToScheme registers the types of this package with a scheme.
-func AddToScheme(s *runtime.Scheme) error {
-	return common.Register(s, GroupVersion,
-		&VaultKV{}, &VaultKVList{},
-		&ClusterVaultKV{}, &ClusterVaultKVList{},
-		&VaultDynamicSecret{}, &VaultDynamicSecretList{},
-		&ClusterVaultDynamicSecret{}, &ClusterVaultDynamicSecretList{},
-	)
-}

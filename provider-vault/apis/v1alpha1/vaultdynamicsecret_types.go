@@ -1,79 +1,10 @@
 package v1alpha1
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
-
-// VaultDynamicSecret is a generator of credentials from a secrets engine of HashiCorp Vault or OpenBao, or of Vault
-// tokens. Each object gets its own. Their leases are renewed, and revoked when they are replaced or no longer used.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:resource:path=vaultdynamicsecrets,shortName=vds,categories=direct-secrets
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
-// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.server`
-// +kubebuilder:printcolumn:name="Path",type=string,JSONPath=`.spec.path`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
-type VaultDynamicSecret struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec VaultDynamicSecretSpec `json:"spec"`
-
-	common.StatusSubresource `json:",inline"`
-}
-
-// VaultDynamicSecretList is a list of VaultDynamicSecrets.
-//
-// +kubebuilder:object:root=true
-type VaultDynamicSecretList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-
-	Items []VaultDynamicSecret `json:"items"`
-}
-
-// ClusterVaultDynamicSecret is a VaultDynamicSecret that serves many namespaces.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:resource:path=clustervaultdynamicsecrets,scope=Cluster,shortName=cvds,categories=direct-secrets
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
-// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.server`
-// +kubebuilder:printcolumn:name="Path",type=string,JSONPath=`.spec.path`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
-type ClusterVaultDynamicSecret struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec ClusterVaultDynamicSecretSpec `json:"spec"`
-
-	common.StatusSubresource `json:",inline"`
-}
-
-// ClusterVaultDynamicSecretList is a list of ClusterVaultDynamicSecrets.
-//
-// +kubebuilder:object:root=true
-type ClusterVaultDynamicSecretList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-
-	Items []ClusterVaultDynamicSecret `json:"items"`
-}
-
-// ClusterVaultDynamicSecretSpec is a VaultDynamicSecretSpec with conditions for namespaces.
-type ClusterVaultDynamicSecretSpec struct {
-	VaultDynamicSecretSpec      `json:",inline"`
-	common.ClusterGeneratorSpec `json:",inline"`
-	common.ScopeSpec            `json:",inline"`
-}
 
 // Method is the method of a request to Vault.
 type Method string
@@ -94,6 +25,13 @@ const (
 	ResultAuth ResultType = "Auth"
 	ResultRaw  ResultType = "Raw"
 )
+
+// VaultDynamicSecret is a generator of credentials from a secrets engine of HashiCorp Vault or OpenBao, or of Vault
+// tokens. Each object gets its own. Their leases are renewed, and revoked when they are replaced or no longer used.
+//
+// +direct-secrets:generator:shortName=vds,login
+// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.server`
+// +kubebuilder:printcolumn:name="Path",type=string,JSONPath=`.spec.path`
 
 // VaultDynamicSecretSpec describes the request to Vault, and how to log in.
 type VaultDynamicSecretSpec struct {
@@ -123,17 +61,4 @@ type VaultDynamicSecretSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum="";Data;Auth;Raw
 	ResultType ResultType `json:"resultType,omitempty"`
-}
-
-// GeneratorSpec returns the embedded spec.
-func (s *VaultDynamicSecret) GeneratorSpec() *common.GeneratorSpec { return &s.Spec.GeneratorSpec }
-
-// GeneratorSpec returns the embedded spec.
-func (s *ClusterVaultDynamicSecret) GeneratorSpec() *common.GeneratorSpec {
-	return &s.Spec.GeneratorSpec
-}
-
-// ClusterStoreSpec returns the embedded spec as that of a store.
-func (s *ClusterVaultDynamicSecret) ClusterStoreSpec() *common.ClusterStoreSpec {
-	return s.Spec.AsStore(s.Spec.ScopeSpec)
 }
