@@ -71,7 +71,7 @@ func TestOwnAccount(t *testing.T) {
 	suite.Start(t, "provider-vault", manifests.Permissions, newOperator)
 	spec := func(audience string) v1alpha1.VaultKVSpec {
 		return v1alpha1.VaultKVSpec{Path: "secret", VaultServer: v1alpha1.VaultServer{Server: srv.URL, Auth: &v1alpha1.VaultAuth{Kubernetes: &v1alpha1.KubernetesAuth{
-			Role: "operator", OperatorServiceAccount: &v1alpha1.OperatorServiceAccount{Audience: audience},
+			Role: "operator", OperatorServiceAccount: &common.OperatorServiceAccount{Audience: audience},
 		}}}}
 	}
 	reads := func() []string {

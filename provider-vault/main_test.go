@@ -60,10 +60,10 @@ func TestCRD(t *testing.T) {
 		}, "set either roleId or roleRef"},
 		"KubeNothing": {"The auth method kubernetes needs a ServiceAccount or a Secret, because the operator's own token is never sent unasked.", func(s *v1alpha1.VaultKVSpec) { s.Auth = &auth{Kubernetes: &v1alpha1.KubernetesAuth{Role: "r"}} }, "set exactly one of serviceAccountRef, secretRef and operatorServiceAccount"},
 		"KubeOwn": {"The auth method kubernetes with the operator's own ServiceAccount needs an audience.", func(s *v1alpha1.VaultKVSpec) {
-			s.Auth = &auth{Kubernetes: &v1alpha1.KubernetesAuth{Role: "r", OperatorServiceAccount: &v1alpha1.OperatorServiceAccount{}}}
+			s.Auth = &auth{Kubernetes: &v1alpha1.KubernetesAuth{Role: "r", OperatorServiceAccount: &common.OperatorServiceAccount{}}}
 		}, "operatorServiceAccount.audience"},
 		"KubeTwo": {"The operator's own ServiceAccount together with another one is rejected.", func(s *v1alpha1.VaultKVSpec) {
-			s.Auth = &auth{Kubernetes: &v1alpha1.KubernetesAuth{Role: "r", ServiceAccountRef: account, OperatorServiceAccount: &v1alpha1.OperatorServiceAccount{Audience: "vault"}}}
+			s.Auth = &auth{Kubernetes: &v1alpha1.KubernetesAuth{Role: "r", ServiceAccountRef: account, OperatorServiceAccount: &common.OperatorServiceAccount{Audience: "vault"}}}
 		}, "set exactly one of serviceAccountRef, secretRef and operatorServiceAccount"},
 		"Kube": {"The auth method kubernetes with a ServiceAccount is accepted.", func(s *v1alpha1.VaultKVSpec) {
 			s.Auth = &auth{Kubernetes: &v1alpha1.KubernetesAuth{Role: "r", ServiceAccountRef: account}}

@@ -138,8 +138,8 @@ func account(name string, audiences ...string) *common.ServiceAccountSelector {
 	return &common.ServiceAccountSelector{Name: name, Audiences: audiences}
 }
 
-func own(audience string) *v1alpha1.OperatorServiceAccount {
-	return &v1alpha1.OperatorServiceAccount{Audience: audience}
+func own(audience string) *common.OperatorServiceAccount {
+	return &common.OperatorServiceAccount{Audience: audience}
 }
 
 func TestAuth(t *testing.T) {

@@ -138,7 +138,7 @@ type tokenSource struct {
 	secret   *common.SecretKeySelector
 	account  *common.ServiceAccountSelector
 	audience string // the default if the ServiceAccount's selector has none
-	own      *v1alpha1.OperatorServiceAccount
+	own      *common.OperatorServiceAccount
 }
 
 // in sets the field of the source, which is one of the fields of method.

@@ -164,6 +164,15 @@ type ServiceAccountSelector struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
+// OperatorServiceAccount is the operator's own ServiceAccount.
+type OperatorServiceAccount struct {
+	// Audience of its token, such as vault. The operator refuses an audience that the Kubernetes API accepts, because Vault could act as
+	// the operator with such a token.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Audience string `json:"audience"`
+}
+
 // Renamed is the type of a field that has a new name. A validation rule rejects the field and names the new one.
 //
 // +kubebuilder:pruning:PreserveUnknownFields

@@ -97,7 +97,7 @@ type KubernetesAuth struct {
 
 	// The operator's own ServiceAccount. Only for cluster Kinds, if the chart value ambientCredentials allows it.
 	// +optional
-	OperatorServiceAccount *OperatorServiceAccount `json:"operatorServiceAccount,omitempty"`
+	OperatorServiceAccount *common.OperatorServiceAccount `json:"operatorServiceAccount,omitempty"`
 }
 
 // JWTAuth logs in with a JSON web token.
@@ -125,20 +125,11 @@ type JWTAuth struct {
 
 	// The operator's own ServiceAccount. Only for cluster Kinds, if the chart value ambientCredentials allows it.
 	// +optional
-	OperatorServiceAccount *OperatorServiceAccount `json:"operatorServiceAccount,omitempty"`
+	OperatorServiceAccount *common.OperatorServiceAccount `json:"operatorServiceAccount,omitempty"`
 
 	// Not supported: use serviceAccountRef.
 	// +optional
 	KubernetesServiceAccountToken *common.Renamed `json:"kubernetesServiceAccountToken,omitempty"`
-}
-
-// OperatorServiceAccount is the operator's own ServiceAccount.
-type OperatorServiceAccount struct {
-	// Audience of its token, such as vault. The operator refuses an audience that the Kubernetes API accepts, because Vault could act as
-	// the operator with such a token.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=512
-	Audience string `json:"audience"`
 }
 
 // PasswordAuth logs in with a name and a password.
