@@ -136,6 +136,46 @@ func TestAnnotations(t *testing.T) {
 	password("own", "two")
 }
 
+// TestOwnAccount logs in as the operator's own ServiceAccount, with a token for the audience that a cluster store names. Such a store is
+// refused with an audience of the API server, and a namespaced store always.
+func TestOwnAccount(t *testing.T) {
+	const (
+		ns      = "own-account"
+		role    = "arn:aws:iam::000000000000:role/operator"
+		own     = "spec.auth.operatorServiceAccount: "
+		invalid = common.ReasonStoreInvalidSpec
+	)
+	srv := startEmulator(t, emulator.WithRoles(emulator.Role{ARN: role, WebIdentities: []emulator.WebIdentity{
+		{Subject: "system:serviceaccount:provider-aws:provider-aws", Audience: "sts.amazonaws.com"},
+	}}))
+	srv.Put("own-db", []byte(`{"password":"one"}`))
+	suite.For(t).Namespace(ns, nil)
+	suite.Start(t, "provider-aws", manifests.Permissions, newOperator)
+	spec := func(audience string) v1alpha1.AWSSpec {
+		return v1alpha1.AWSSpec{Region: "us-east-1", Endpoint: srv.URL(), Role: role, Auth: byOperator(audience)}
+	}
+	shared := func(audience string) provider.ClusterObject {
+		return clusterStores["ClusterAWSSecretsManager"](spec(audience), common.ClusterStoreSpec{})
+	}
+	reads := func() []string {
+		all := readsOf(srv)()
+		for _, s := range srv.Sessions() {
+			all = append(all, s.RoleARN)
+		}
+		return all
+	}
+	suite.BadStores(t, ns, map[string]operatortest.BadStore{
+		"Namespaced": {Why: "A namespaced store does not get the operator's own ServiceAccount.", Store: newStore(ns, "", spec("sts.amazonaws.com")), Want: invalid, Message: own + "a namespaced store is not allowed"},
+		"APIServer":  {Why: "A token that the API server accepts is never sent.", Store: shared("https://kubernetes.default.svc"), Want: invalid, Message: own + "the API server accepts tokens for audience"},
+	}, reads)
+
+	s := shared("sts.amazonaws.com")
+	s.SetName(ns)
+	suite.For(t).Create(s)
+	suite.For(t).Create(operatortest.ExternalSecret(ns, "db", "ClusterAWSSecretsManager", ns, "own-db", "password"))
+	suite.For(t).In(ns).WantSecret("db", "password", "one")
+}
+
 func TestBadAuth(t *testing.T) {
 	const (
 		ns       = "bad-auth"

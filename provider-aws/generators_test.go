@@ -92,7 +92,7 @@ func TestECRAuthorizationTokenCRD(t *testing.T) {
 		"Private": {"The default scope can be set.", v1alpha1.ECRAuthorizationTokenSpec{Scope: v1alpha1.ECRPrivate, AWSSpec: v1alpha1.AWSSpec{Region: "eu-central-1", Auth: byKey()}}, ""},
 		"Public":  {"The scope public can be set.", v1alpha1.ECRAuthorizationTokenSpec{Scope: v1alpha1.ECRPublic, GeneratorSpec: common.GeneratorSpec{RotationInterval: "1h", KeepPrevious: true}}, ""},
 		"Both":    {"An unknown scope is rejected.", v1alpha1.ECRAuthorizationTokenSpec{Scope: "both"}, "spec.scope"},
-		"Auth":    {"The rules of the AWS stores apply, too.", v1alpha1.ECRAuthorizationTokenSpec{AWSSpec: v1alpha1.AWSSpec{Auth: &v1alpha1.AWSAuth{}}}, "set either secretRef or serviceAccountRef"},
+		"Auth":    {"The rules of the AWS stores apply, too.", v1alpha1.ECRAuthorizationTokenSpec{AWSSpec: v1alpha1.AWSSpec{Auth: &v1alpha1.AWSAuth{}}}, "set exactly one of secretRef, serviceAccountRef and operatorServiceAccount"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -47,9 +47,16 @@ func byToken() *v1alpha1.AWSAuth {
 	return &v1alpha1.AWSAuth{ServiceAccountRef: &common.ServiceAccountSelector{Name: "default"}}
 }
 
+// byOperator logs in as the operator's own ServiceAccount.
+func byOperator(audience string) *v1alpha1.AWSAuth {
+	return &v1alpha1.AWSAuth{OperatorServiceAccount: &common.OperatorServiceAccount{Audience: audience}}
+}
+
 func TestCRD(t *testing.T) {
 	both := byKey()
 	both.ServiceAccountRef = byToken().ServiceAccountRef
+	ownAndKey := byKey()
+	ownAndKey.OperatorServiceAccount = byOperator("sts.amazonaws.com").OperatorServiceAccount
 	const needsRole = "additionalRoles, externalID, sessionTags, sessionTagsPolicy and transitiveTagKeys need a role"
 	cases := map[string]struct {
 		reason string
@@ -59,9 +66,13 @@ func TestCRD(t *testing.T) {
 		"Empty":      {"An empty spec is valid.", v1alpha1.AWSSpec{}, ""},
 		"Key":        {"An access key is enough.", v1alpha1.AWSSpec{Region: "eu-central-1", Auth: byKey()}, ""},
 		"Everything": {"All fields together are valid.", v1alpha1.AWSSpec{Region: "eu-central-1", Role: shopRole, AdditionalRoles: []string{shopRole}, ExternalID: "x", SessionTags: []v1alpha1.SessionTag{{Key: "k", Value: ""}}, TransitiveTagKeys: []string{"k"}, Endpoint: "https://aws.example", Auth: byToken()}, ""},
-		"TwoAuths":   {"Two ways to log in are rejected.", v1alpha1.AWSSpec{Role: shopRole, Auth: both}, "set either secretRef or serviceAccountRef"},
-		"NoAuth":     {"An empty auth is rejected.", v1alpha1.AWSSpec{Auth: &v1alpha1.AWSAuth{}}, "set either secretRef or serviceAccountRef"},
+		"TwoAuths":   {"Two ways to log in are rejected.", v1alpha1.AWSSpec{Role: shopRole, Auth: both}, "set exactly one of secretRef, serviceAccountRef and operatorServiceAccount"},
+		"NoAuth":     {"An empty auth is rejected.", v1alpha1.AWSSpec{Auth: &v1alpha1.AWSAuth{}}, "set exactly one of secretRef, serviceAccountRef and operatorServiceAccount"},
 		"TokenAlone": {"A ServiceAccount is enough, because its annotation can name the role.", v1alpha1.AWSSpec{Auth: byToken()}, ""},
+		"Own":        {"The operator's own ServiceAccount with a role is accepted.", v1alpha1.AWSSpec{Role: shopRole, Auth: byOperator("sts.amazonaws.com")}, ""},
+		"OwnAlone":   {"The operator's own ServiceAccount needs a role, because its annotations are not read.", v1alpha1.AWSSpec{Auth: byOperator("sts.amazonaws.com")}, "auth.operatorServiceAccount needs a role"},
+		"OwnBare":    {"The operator's own ServiceAccount needs an audience.", v1alpha1.AWSSpec{Role: shopRole, Auth: byOperator("")}, "operatorServiceAccount.audience"},
+		"OwnAndKey":  {"The operator's own ServiceAccount together with an access key is rejected.", v1alpha1.AWSSpec{Role: shopRole, Auth: ownAndKey}, "set exactly one of secretRef, serviceAccountRef and operatorServiceAccount"},
 		"Roles":      {"additionalRoles are rejected without a role.", v1alpha1.AWSSpec{AdditionalRoles: []string{"a"}}, needsRole},
 		"ExternalID": {"A field that would be ignored is rejected.", v1alpha1.AWSSpec{ExternalID: "x"}, needsRole},
 		"Tags":       {"A field that would be ignored is rejected.", v1alpha1.AWSSpec{SessionTags: []v1alpha1.SessionTag{{Key: "k"}}}, needsRole},

@@ -8,7 +8,11 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 )
 
-const accountField = "spec.auth.serviceAccountRef"
+// The fields of the ServiceAccounts that log in.
+const (
+	accountField = "spec.auth.serviceAccountRef"
+	ownField     = "spec.auth.operatorServiceAccount"
+)
 
 // roleAnnotation of a ServiceAccount names its role, by https://docs.aws.amazon.com/eks/latest/userguide/associate-service-account-role.html.
 const roleAnnotation = "eks.amazonaws.com/role-arn"

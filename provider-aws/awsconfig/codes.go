@@ -38,17 +38,15 @@ var (
 		secretKey:    "spec.auth.secretRef.secretAccessKeySecretRef",
 		sessionToken: "spec.auth.secretRef.sessionTokenSecretRef",
 	}
-	serviceAccountSource = credentialsSource{
-		keyID:        "spec.auth.serviceAccountRef",
-		secretKey:    "spec.auth.serviceAccountRef",
-		sessionToken: "spec.auth.serviceAccountRef",
-	}
-	ambientSource = credentialsSource{
-		keyID:        "the operator's own identity",
-		secretKey:    "the operator's own identity",
-		sessionToken: "the operator's own identity",
-	}
+	serviceAccountSource = sourceOf(accountField)
+	ownSource            = sourceOf(ownField)
+	ambientSource        = sourceOf("the operator's own identity")
 )
+
+// sourceOf returns the source of credentials that all come from one place.
+func sourceOf(place string) credentialsSource {
+	return credentialsSource{keyID: place, secretKey: place, sessionToken: place}
+}
 
 // commonCodes are the error codes that all AWS services share, STS included. Sources:
 // https://docs.aws.amazon.com/secretsmanager/latest/apireference/CommonErrors.html and

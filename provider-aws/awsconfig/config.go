@@ -175,13 +175,16 @@ func (c *Config) useAuth(ctx context.Context, spec *v1alpha1.AWSSpec, creds prov
 		return err
 	}
 	c.use(aws.Config{Region: spec.Region, Retryer: retryer, AppID: appID, ConfigSources: []any{env}}, newTransport())
-	c.credentialsSource = serviceAccountSource
-	if ref := spec.Auth.SecretRef; ref != nil {
+	switch {
+	case spec.Auth.SecretRef != nil:
 		c.credentialsSource = secretSource
-		c.AWS.Credentials, err = static(ctx, ref, creds)
-		return err
+		c.AWS.Credentials, err = static(ctx, spec.Auth.SecretRef, creds)
+	case spec.Auth.OperatorServiceAccount != nil:
+		c.credentialsSource = ownSource
+	default:
+		c.credentialsSource = serviceAccountSource
+		c.annotated, err = annotatedRole(ctx, spec, creds)
 	}
-	c.annotated, err = annotatedRole(ctx, spec, creds)
 	return err
 }
 
@@ -193,16 +196,29 @@ func (c *Config) use(cfg aws.Config, t *http.Transport) {
 // check rejects settings with which no call could succeed. The API server already rejects most of them.
 func check(spec *v1alpha1.AWSSpec) error {
 	passed := spec.ExternalID != "" || len(spec.SessionTags) > 0 || len(spec.TransitiveTagKeys) > 0 || spec.SessionTagsPolicy == v1alpha1.SessionTagsSimple
-	byToken := spec.Auth != nil && spec.Auth.ServiceAccountRef != nil
+	if err := checkAuth(spec); err != nil {
+		return err
+	}
 	switch {
 	case spec.Region != "" && !region.MatchString(spec.Region):
 		return provider.NewError(provider.Invalid, "spec.region: %q is not a region; write it as eu-central-1", spec.Region)
-	case spec.Auth != nil && (spec.Auth.SecretRef != nil) == byToken:
-		return provider.NewError(provider.Invalid, "spec.auth: set either secretRef or serviceAccountRef")
 	case spec.Role == "" && (passed || len(spec.AdditionalRoles) > 0):
 		return provider.NewError(provider.Invalid, "spec.role: required with additionalRoles, externalID, sessionTags, sessionTagsPolicy or transitiveTagKeys")
-	case byToken && passed && len(spec.AdditionalRoles) == 0:
+	case spec.Auth.ByToken() && passed && len(spec.AdditionalRoles) == 0:
 		return provider.NewError(provider.Invalid, "spec.role: externalID, sessionTags, sessionTagsPolicy and transitiveTagKeys cannot be used with a role that is assumed with a token; remove them, or name the role that trusts the ServiceAccount in spec.additionalRoles")
 	}
 	return nil
+}
+
+func checkAuth(spec *v1alpha1.AWSSpec) error {
+	a := spec.Auth
+	if a == nil {
+		return nil
+	}
+	_, err := provider.ExactlyOne("spec.auth", provider.Choice{Field: "secretRef", Set: a.SecretRef != nil},
+		provider.Choice{Field: "serviceAccountRef", Set: a.ServiceAccountRef != nil}, provider.Choice{Field: "operatorServiceAccount", Set: a.OperatorServiceAccount != nil})
+	if err == nil && a.OperatorServiceAccount != nil && spec.Role == "" {
+		return provider.NewError(provider.Invalid, "spec.role: required with auth.operatorServiceAccount; set it to the ARN of the IAM role that trusts the operator's own ServiceAccount")
+	}
+	return err
 }

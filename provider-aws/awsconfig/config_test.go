@@ -22,6 +22,7 @@ const canary = "c4n4ry"
 type kube struct {
 	secrets map[string]string // by key
 	token   func(audiences []string) (string, error)
+	own     func(audience string) (string, error)
 	ambient error
 	// annotations are those of the ServiceAccount, which does not exist if they are nil.
 	annotations map[string]string
@@ -41,6 +42,8 @@ func (k kube) ConfigMapValue(context.Context, common.ConfigMapKeySelector) ([]by
 func (k kube) ServiceAccountToken(_ context.Context, _ common.ServiceAccountSelector, audiences ...string) (string, error) {
 	return k.token(audiences)
 }
+
+func (k kube) OwnToken(_ context.Context, audience string) (string, error) { return k.own(audience) }
 
 func (k kube) ServiceAccountAnnotations(context.Context, common.ServiceAccountSelector) (map[string]string, error) {
 	if k.annotations == nil {
@@ -65,6 +68,10 @@ func byKey() *v1alpha1.AWSAuth {
 
 func byToken(audiences ...string) *v1alpha1.AWSAuth {
 	return &v1alpha1.AWSAuth{ServiceAccountRef: &common.ServiceAccountSelector{Name: "shop", Audiences: audiences}}
+}
+
+func byOperator(audience string) *v1alpha1.AWSAuth {
+	return &v1alpha1.AWSAuth{OperatorServiceAccount: &common.OperatorServiceAccount{Audience: audience}}
 }
 
 func load(t *testing.T, spec v1alpha1.AWSSpec, k kube) (*Config, error) {
@@ -189,6 +196,8 @@ func TestCheck(t *testing.T) {
 	const noPassing = "spec.role: externalID, sessionTags, sessionTagsPolicy and transitiveTagKeys cannot be used with a role that is assumed with a token; remove them, or name the role that trusts the ServiceAccount in spec.additionalRoles"
 	both := byKey()
 	both.ServiceAccountRef = byToken().ServiceAccountRef
+	ownAndToken := byOperator("x")
+	ownAndToken.ServiceAccountRef = byToken().ServiceAccountRef
 	cases := map[string]struct {
 		reason string
 		spec   v1alpha1.AWSSpec
@@ -196,9 +205,13 @@ func TestCheck(t *testing.T) {
 	}{
 		"Nothing":     {"An empty spec is valid.", v1alpha1.AWSSpec{}, ""},
 		"Region":      {"A region with other characters is rejected, because it becomes part of a host name.", v1alpha1.AWSSpec{Region: "evil.example/"}, `spec.region: "evil.example/" is not a region; write it as eu-central-1`},
-		"EmptyAuth":   {"An empty auth is rejected. It does not mean the operator's identity.", v1alpha1.AWSSpec{Auth: &v1alpha1.AWSAuth{}}, "spec.auth: set either secretRef or serviceAccountRef"},
-		"TwoAuths":    {"Two ways to log in are rejected.", v1alpha1.AWSSpec{Auth: both}, "spec.auth: set either secretRef or serviceAccountRef"},
+		"EmptyAuth":   {"An empty auth is rejected. It does not mean the operator's identity.", v1alpha1.AWSSpec{Auth: &v1alpha1.AWSAuth{}}, "spec.auth: set exactly one of secretRef, serviceAccountRef and operatorServiceAccount"},
+		"TwoAuths":    {"Two ways to log in are rejected.", v1alpha1.AWSSpec{Auth: both}, "spec.auth: set exactly one of secretRef, serviceAccountRef and operatorServiceAccount"},
 		"TokenAlone":  {"A ServiceAccount is enough, because its annotation can name the role.", v1alpha1.AWSSpec{Auth: byToken()}, ""},
+		"Own":         {"The operator's own ServiceAccount and a role are enough.", v1alpha1.AWSSpec{Auth: byOperator("x"), Role: "r"}, ""},
+		"OwnAlone":    {"The operator's own ServiceAccount needs a role, because its annotations are not read.", v1alpha1.AWSSpec{Auth: byOperator("x")}, "spec.role: required with auth.operatorServiceAccount; set it to the ARN of the IAM role that trusts the operator's own ServiceAccount"},
+		"OwnAndToken": {"The operator's own ServiceAccount together with another one is rejected.", v1alpha1.AWSSpec{Auth: ownAndToken, Role: "r"}, "spec.auth: set exactly one of secretRef, serviceAccountRef and operatorServiceAccount"},
+		"OwnPasses":   {"An external id is rejected for it, too.", v1alpha1.AWSSpec{Auth: byOperator("x"), Role: "r", ExternalID: "x"}, noPassing},
 		"Token":       {"A ServiceAccount and a role are enough.", v1alpha1.AWSSpec{Auth: byToken(), Role: "r"}, ""},
 		"Additional":  {"additionalRoles are rejected without a role.", v1alpha1.AWSSpec{AdditionalRoles: []string{"a"}}, needsRole},
 		"ExternalID":  {"A field that would be ignored is rejected.", v1alpha1.AWSSpec{ExternalID: "x"}, needsRole},

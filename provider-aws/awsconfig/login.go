@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
-	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 )
 
 // audience is the one that AWS expects in a ServiceAccount token, by the documentation of IAM roles for service
@@ -65,26 +65,36 @@ type webIdentity struct {
 	client        stscreds.AssumeRoleWithWebIdentityAPIClient
 	role, session string
 	duration      time.Duration
-	account       common.ServiceAccountSelector
+	auth          *v1alpha1.AWSAuth
 	creds         provider.Credentials
 }
 
-// Only spec.auth.serviceAccountRef asks for it.
+// Only spec.auth.serviceAccountRef and spec.auth.operatorServiceAccount ask for it.
 // +kubebuilder:rbac:groups="",resources=serviceaccounts/token,verbs=create,roleName=tokens
 
 // Retrieve exchanges a token. It requests a new token each time, because tokens are short-lived.
 func (w *webIdentity) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	audiences := w.account.Audiences
-	if len(audiences) == 0 {
-		audiences = []string{audience}
-	}
-	token, err := w.creds.ServiceAccountToken(ctx, w.account, audiences...)
+	token, err := w.token(ctx)
 	if err != nil {
-		return aws.Credentials{}, provider.Field(accountField, err)
+		return aws.Credentials{}, err
 	}
 	return stscreds.NewWebIdentityRoleProvider(w.client, w.role, identityToken(token), func(o *stscreds.WebIdentityRoleOptions) {
 		o.RoleSessionName, o.Duration = w.session, w.duration
 	}).Retrieve(ctx)
+}
+
+func (w *webIdentity) token(ctx context.Context) (string, error) {
+	if own := w.auth.OperatorServiceAccount; own != nil {
+		token, err := provider.OwnToken(ctx, w.creds, own.Audience)
+		return token, provider.Field(ownField, err)
+	}
+	account := *w.auth.ServiceAccountRef
+	audiences := account.Audiences
+	if len(audiences) == 0 {
+		audiences = []string{audience}
+	}
+	token, err := w.creds.ServiceAccountToken(ctx, account, audiences...)
+	return token, provider.Field(accountField, err)
 }
 
 type identityToken string

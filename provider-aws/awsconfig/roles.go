@@ -117,15 +117,15 @@ func (c *Config) assume(o Object, s Session, creds provider.Credentials) error {
 	return nil
 }
 
-// login assumes one role of the chain. If the spec names a ServiceAccount, its token assumes the first role.
+// login assumes one role of the chain. If the spec logs in with the token of a ServiceAccount, it assumes the first role.
 func (c *Config) login(spec *v1alpha1.AWSSpec, i int, one step, s Session, session string, creds provider.Credentials) *login {
 	l := &login{field: one.field, doing: fmt.Sprintf("cannot assume role %s", one.arn), denied: deniedChain}
 	if one.options != nil {
 		l.denied, l.deniedTags = deniedRole, deniedTags
 	}
-	if i == 0 && spec.Auth != nil && spec.Auth.ServiceAccountRef != nil {
+	if i == 0 && spec.Auth.ByToken() {
 		l.denied, l.deniedTags = deniedToken, ""
-		l.next = &webIdentity{client: c.STS(), role: one.arn, session: session, duration: s.duration(), account: *spec.Auth.ServiceAccountRef, creds: creds}
+		l.next = &webIdentity{client: c.STS(), role: one.arn, session: session, duration: s.duration(), auth: spec.Auth, creds: creds}
 	} else {
 		l.next = stscreds.NewAssumeRoleProvider(c.STS(), one.arn, func(o *stscreds.AssumeRoleOptions) {
 			o.RoleSessionName, o.Duration = session, s.duration()

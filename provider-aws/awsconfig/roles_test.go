@@ -21,6 +21,7 @@ const (
 	user   = "arn:aws:iam::000000000000:user/test"
 	issuer = "https://oidc.example"
 	shopSA = "system:serviceaccount:shop:shop"
+	ownSA  = "system:serviceaccount:direct-secrets:operator"
 )
 
 // startSTS starts an STS with three roles. first trusts the user and the ServiceAccount. second trusts first.
@@ -30,7 +31,7 @@ func startSTS(t *testing.T) *emulator.Server {
 	srv, err := emulator.Start(
 		emulator.WithCredentials(emulator.Credential{AccessKeyID: "test", SecretAccessKey: canary, UserName: "test"}),
 		emulator.WithRoles(
-			emulator.Role{ARN: first, Principals: []string{user}, WebIdentities: []emulator.WebIdentity{{Issuer: issuer, Subject: shopSA, Audience: "sts.amazonaws.com"}, {Issuer: issuer, Subject: shopSA, Audience: "aws.example"}}},
+			emulator.Role{ARN: first, Principals: []string{user}, WebIdentities: []emulator.WebIdentity{{Issuer: issuer, Subject: shopSA, Audience: "sts.amazonaws.com"}, {Issuer: issuer, Subject: shopSA, Audience: "aws.example"}, {Issuer: issuer, Subject: ownSA, Audience: "aws.example"}}},
 			emulator.Role{ARN: second, Principals: []string{first}},
 			emulator.Role{ARN: target, Principals: []string{second, user}, ExternalID: "shop-42"},
 		))
@@ -52,6 +53,9 @@ func good() kube {
 		secrets: map[string]string{"id": "test", "key": canary},
 		token: func(audiences []string) (string, error) {
 			return fake.NewToken(issuer, shopSA, strings.Join(audiences, " "), time.Now().Add(time.Hour)), nil
+		},
+		own: func(audience string) (string, error) {
+			return fake.NewToken(issuer, ownSA, audience, time.Now().Add(time.Hour)), nil
 		},
 	}
 }
@@ -93,6 +97,11 @@ func TestRoles(t *testing.T) {
 			reason: "The spec can set another audience.",
 			spec:   v1alpha1.AWSSpec{Auth: byToken("aws.example"), Role: first},
 			want:   []emulator.Session{{RoleARN: first, Subject: shopSA, Audience: "aws.example", Chain: []string{first}}},
+		},
+		"OwnAccount": {
+			reason: "A token of the operator's own ServiceAccount opens a session, with the audience of the spec.",
+			spec:   v1alpha1.AWSSpec{Auth: byOperator("aws.example"), Role: first},
+			want:   []emulator.Session{{RoleARN: first, Subject: ownSA, Audience: "aws.example", Chain: []string{first}}},
 		},
 		"WebIdentityChain": {
 			reason: "The token assumes the first role of the chain.",
@@ -214,6 +223,21 @@ func TestLoginErrors(t *testing.T) {
 			spec:   v1alpha1.AWSSpec{Auth: byToken(), Role: first},
 			kube:   func(k *kube) { k.token = func([]string) (string, error) { return "", noToken } },
 			want:   provider.NewError(provider.Denied, "spec.auth.serviceAccountRef: the operator has no permission to create tokens"),
+		},
+		"OwnRefused": {
+			reason: "The error names the field if the operator refuses its own ServiceAccount.",
+			spec:   v1alpha1.AWSSpec{Auth: byOperator("aws.example"), Role: first},
+			kube: func(k *kube) {
+				k.own = func(string) (string, error) {
+					return "", provider.NewError(provider.Invalid, "auth: --ambient-credentials=none refuses it")
+				}
+			},
+			want: provider.NewError(provider.Invalid, "spec.auth.operatorServiceAccount: --ambient-credentials=none refuses it"),
+		},
+		"OwnAudience": {
+			reason: "The error of a rejected token of the operator's own ServiceAccount names that field.",
+			spec:   v1alpha1.AWSSpec{Auth: byOperator("other"), Role: first},
+			want:   provider.NewError(provider.Denied, "spec.role: cannot assume role %s: spec.auth.operatorServiceAccount: %s", first, commonCodes["InvalidIdentityToken"].Text),
 		},
 		"WrongAudience": {
 			reason: "The error of a rejected token names the ServiceAccount's field.",

@@ -33,13 +33,12 @@ func check(spec *v1alpha1.AWSSpec, g *common.GeneratorSpec, asks v1alpha1.STSReq
 }
 
 func checkDuration(spec *v1alpha1.AWSSpec, d int32) error {
-	byToken := spec.Auth != nil && spec.Auth.ServiceAccountRef != nil // With a role, in the spec or in an annotation.
 	switch {
 	case d != 0 && d < minDuration:
 		return badField("sessionDuration", "must be at least 900 seconds")
 	case d > maxDuration:
 		return badField("sessionDuration", "must be at most 129600 seconds")
-	case (spec.Role != "" || byToken) && d > maxRoleDuration:
+	case (spec.Role != "" || spec.Auth.ByToken()) && d > maxRoleDuration:
 		return badField("sessionDuration", "must be at most 43200 seconds with a role")
 	case len(spec.AdditionalRoles) > 0 && d > maxChainDuration:
 		return badField("sessionDuration", "must be at most 3600 seconds with spec.additionalRoles")
@@ -48,7 +47,6 @@ func checkDuration(spec *v1alpha1.AWSSpec, d int32) error {
 }
 
 func checkMFA(spec *v1alpha1.AWSSpec, g *common.GeneratorSpec, asks v1alpha1.STSRequestParameters) error {
-	byToken := spec.Auth != nil && spec.Auth.ServiceAccountRef != nil
 	switch {
 	case asks.SerialNumber == "" && asks.TokenCode == "":
 		return nil
@@ -58,8 +56,8 @@ func checkMFA(spec *v1alpha1.AWSSpec, g *common.GeneratorSpec, asks v1alpha1.STS
 		return badField("serialNumber", "must be set with tokenCode")
 	case !sixDigits.MatchString(asks.TokenCode):
 		return badField("tokenCode", "must be the six digits that the MFA device shows")
-	case len(spec.AdditionalRoles) > 0 || byToken:
-		return badField("serialNumber", "is the MFA device of a user, and cannot be used with spec.additionalRoles or spec.auth.serviceAccountRef; remove it")
+	case len(spec.AdditionalRoles) > 0 || spec.Auth.ByToken():
+		return badField("serialNumber", "is the MFA device of a user, and cannot be used with spec.additionalRoles or a ServiceAccount in spec.auth; remove it")
 	case g.RotationInterval != "":
 		return provider.NewError(provider.Invalid, "spec.rotationInterval: spec.requestParameters.tokenCode works only once, so a rotation would fail; remove rotationInterval")
 	}

@@ -354,7 +354,7 @@ func TestConnectFails(t *testing.T) {
 	field := func(name, text string) error {
 		return provider.NewError(provider.Invalid, "spec.requestParameters.%s: %s", name, text)
 	}
-	const mine = "is the MFA device of a user, and cannot be used with spec.additionalRoles or spec.auth.serviceAccountRef; remove it"
+	const mine = "is the MFA device of a user, and cannot be used with spec.additionalRoles or a ServiceAccount in spec.auth; remove it"
 	mfa := v1alpha1.STSRequestParameters{SerialNumber: device, TokenCode: "123456"}
 	lasting := func(seconds int32) v1alpha1.STSRequestParameters {
 		return v1alpha1.STSRequestParameters{SessionDuration: seconds}

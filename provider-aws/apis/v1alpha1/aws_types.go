@@ -8,6 +8,7 @@ import (
 // in.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.role) && size(self.role) > 0) || !((has(self.additionalRoles) && size(self.additionalRoles) > 0) || (has(self.externalID) && size(self.externalID) > 0) || (has(self.sessionTags) && size(self.sessionTags) > 0) || (has(self.transitiveTagKeys) && size(self.transitiveTagKeys) > 0) || (has(self.sessionTagsPolicy) && self.sessionTagsPolicy == 'Simple'))",message="additionalRoles, externalID, sessionTags, sessionTagsPolicy and transitiveTagKeys need a role"
+// +kubebuilder:validation:XValidation:rule="(has(self.role) && size(self.role) > 0) || !has(self.auth) || !has(self.auth.operatorServiceAccount)",message="auth.operatorServiceAccount needs a role"
 type AWSSpec struct {
 	common.RetrySpec `json:",inline"`
 
@@ -18,8 +19,9 @@ type AWSSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9-]*$`
 	Region string `json:"region,omitempty"`
 
-	// ARN of the IAM role to assume. With auth.serviceAccountRef it is assumed with the token of the ServiceAccount,
-	// unless additionalRoles are set; unset: the role in the annotation eks.amazonaws.com/role-arn of the ServiceAccount.
+	// ARN of the IAM role to assume. With auth.serviceAccountRef or auth.operatorServiceAccount it is assumed with the
+	// token of the ServiceAccount, unless additionalRoles are set. Required with auth.operatorServiceAccount. Unset with
+	// auth.serviceAccountRef: the role in the annotation eks.amazonaws.com/role-arn of the ServiceAccount.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.matches('^arn:[a-z0-9-]+:iam::[0-9]{12}:role/.+$')",message="role must be the ARN of an IAM role, such as arn:aws:iam::111122223333:role/name"
@@ -102,7 +104,7 @@ type SessionTag struct {
 
 // AWSAuth sets the credentials for AWS.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.serviceAccountRef)",message="set either secretRef or serviceAccountRef"
+// +kubebuilder:validation:XValidation:rule="[has(self.secretRef), has(self.serviceAccountRef), has(self.operatorServiceAccount)].exists_one(x, x)",message="set exactly one of secretRef, serviceAccountRef and operatorServiceAccount"
 type AWSAuth struct {
 	// A static access key.
 	// +optional
@@ -112,6 +114,16 @@ type AWSAuth struct {
 	// sts.amazonaws.com.
 	// +optional
 	ServiceAccountRef *common.ServiceAccountSelector `json:"serviceAccountRef,omitempty"`
+
+	// The operator's own ServiceAccount, which the role trusts with the audience here, such as sts.amazonaws.com. Only
+	// for cluster Kinds, if the chart value ambientCredentials allows it.
+	// +optional
+	OperatorServiceAccount *common.OperatorServiceAccount `json:"operatorServiceAccount,omitempty"`
+}
+
+// ByToken reports whether the token of a ServiceAccount assumes the first role.
+func (a *AWSAuth) ByToken() bool {
+	return a != nil && (a.ServiceAccountRef != nil || a.OperatorServiceAccount != nil)
 }
 
 // AWSSecretRef names the parts of a static access key.
