@@ -46,7 +46,7 @@ func TestAnnotations(t *testing.T) {
 	suite.For(t).Create(annotated(bank, "annotated", bank+domain))
 	spec := func(namespace string) v1alpha1.GCPSpec {
 		auth := byToken("")
-		auth.WorkloadIdentity.ServiceAccountRef = common.ServiceAccountSelector{Namespace: namespace, Name: "annotated"}
+		auth.WorkloadIdentity.ServiceAccountRef = &common.ServiceAccountSelector{Namespace: namespace, Name: "annotated"}
 		auth.WorkloadIdentity.ServiceAccountEmailFrom = v1alpha1.EmailFromAnnotation
 		return v1alpha1.GCPSpec{ProjectID: emulator.DefaultProject, Endpoint: srv.URL(), Auth: auth}
 	}
@@ -88,6 +88,43 @@ func TestAnnotations(t *testing.T) {
 		suite.For(t).Refresh(own, email)
 		readAs("own", email)
 	}
+}
+
+// TestOwnAccount logs in as the operator's own ServiceAccount, with a token for the audience that a cluster store names. Such a store is
+// refused with an audience of the API server, and a namespaced store always.
+func TestOwnAccount(t *testing.T) {
+	const (
+		ns      = "own-account"
+		own     = "spec.auth.workloadIdentity.operatorServiceAccount: "
+		invalid = common.ReasonStoreInvalidSpec
+	)
+	srv := startEmulator(t)
+	srv.AddProvider(emulator.Provider{Audience: poolProvider, Subjects: []string{"system:serviceaccount:provider-gcp:provider-gcp"}})
+	srv.Put("own-db", []byte(`{"password":"one"}`))
+	suite.For(t).Namespace(ns, nil)
+	suite.Start(t, "provider-gcp", manifests.Permissions, newOperator)
+	spec := func(audience string) v1alpha1.GCPSpec {
+		return v1alpha1.GCPSpec{ProjectID: emulator.DefaultProject, Endpoint: srv.URL(), Auth: byOperator(audience)}
+	}
+	calls := func() []string {
+		all := []string{}
+		for _, c := range srv.Calls() {
+			if c.Method == "AccessSecretVersion" || c.Method == emulator.MethodExchange {
+				all = append(all, c.Method)
+			}
+		}
+		return all
+	}
+	suite.BadStores(t, ns, map[string]operatortest.BadStore{
+		"Namespaced": {Why: "A namespaced store does not get the operator's own ServiceAccount.", Store: newStore(ns, "", spec(poolProvider)), Want: invalid, Message: own + "a namespaced store is not allowed"},
+		"APIServer":  {Why: "A token that the API server accepts is never sent.", Store: newClusterStore(spec("https://kubernetes.default.svc"), common.ClusterStoreSpec{}), Want: invalid, Message: own + "the API server accepts tokens for audience"},
+	}, calls)
+
+	s := newClusterStore(spec(poolProvider), common.ClusterStoreSpec{})
+	s.Name = ns
+	suite.For(t).Create(s)
+	suite.For(t).Create(operatortest.ExternalSecret(ns, "db", "ClusterGCPSecretManager", ns, "own-db", "password"))
+	suite.For(t).In(ns).WantSecret("db", "password", "one")
 }
 
 func TestBadAuth(t *testing.T) {

@@ -47,12 +47,23 @@ func byKey(namespace string) *v1alpha1.GCPAuth {
 
 func byToken(impersonate string) *v1alpha1.GCPAuth {
 	return &v1alpha1.GCPAuth{WorkloadIdentity: &v1alpha1.WorkloadIdentity{
-		ServiceAccountRef: common.ServiceAccountSelector{Name: "default"},
+		ServiceAccountRef: &common.ServiceAccountSelector{Name: "default"},
 		Audience:          poolProvider, ServiceAccountEmail: impersonate,
 	}}
 }
 
+// byOperator logs in as the operator's own ServiceAccount.
+func byOperator(audience string) *v1alpha1.GCPAuth {
+	return &v1alpha1.GCPAuth{WorkloadIdentity: &v1alpha1.WorkloadIdentity{
+		OperatorServiceAccount: &common.OperatorServiceAccount{Audience: audience}, Audience: poolProvider,
+	}}
+}
+
 func TestCRD(t *testing.T) {
+	ownAnnotated, ownAndToken, noAccount := byOperator(poolProvider), byOperator(poolProvider), byToken("")
+	ownAnnotated.WorkloadIdentity.ServiceAccountEmailFrom = v1alpha1.EmailFromAnnotation
+	ownAndToken.WorkloadIdentity.ServiceAccountRef = byToken("").WorkloadIdentity.ServiceAccountRef
+	noAccount.WorkloadIdentity.ServiceAccountRef = nil
 	both, bad := byKey(""), byToken("no email")
 	both.WorkloadIdentity = byToken("").WorkloadIdentity
 	elsewhere, annotated, twice, label := byToken(""), byToken(""), byToken(reader), byToken("")
@@ -77,6 +88,11 @@ func TestCRD(t *testing.T) {
 		"Audience":   {"An audience of another server is rejected.", v1alpha1.GCPSpec{ProjectID: "p", Auth: elsewhere}, "spec.auth.workloadIdentity.audience"},
 		"Annotated":  {"The annotation of the ServiceAccount can name the service account.", v1alpha1.GCPSpec{ProjectID: "p", Auth: annotated}, ""},
 		"TwoEmails":  {"Two sources of the service account are rejected.", v1alpha1.GCPSpec{ProjectID: "p", Auth: twice}, "set either serviceAccountEmail or serviceAccountEmailFrom"},
+		"Own":        {"The operator's own ServiceAccount is accepted.", v1alpha1.GCPSpec{ProjectID: "p", Auth: byOperator(poolProvider)}, ""},
+		"OwnBare":    {"The operator's own ServiceAccount needs an audience.", v1alpha1.GCPSpec{ProjectID: "p", Auth: byOperator("")}, "operatorServiceAccount.audience"},
+		"OwnAndRef":  {"The operator's own ServiceAccount together with another one is rejected.", v1alpha1.GCPSpec{ProjectID: "p", Auth: ownAndToken}, "set exactly one of serviceAccountRef and operatorServiceAccount"},
+		"NoAccount":  {"A workload identity needs a ServiceAccount.", v1alpha1.GCPSpec{ProjectID: "p", Auth: noAccount}, "set exactly one of serviceAccountRef and operatorServiceAccount"},
+		"OwnEmail":   {"The annotations of the operator's own ServiceAccount are not read.", v1alpha1.GCPSpec{ProjectID: "p", Auth: ownAnnotated}, "serviceAccountEmailFrom needs serviceAccountRef"},
 		"Label":      {"An unknown source of the service account is rejected.", v1alpha1.GCPSpec{ProjectID: "p", Auth: label}, "spec.auth.workloadIdentity.serviceAccountEmailFrom"},
 		"Email":      {"An email with other characters is rejected, because it becomes part of a URL.", v1alpha1.GCPSpec{ProjectID: "p", Auth: bad}, "spec.auth.workloadIdentity.serviceAccountEmail"},
 	}

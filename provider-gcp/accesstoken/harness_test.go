@@ -100,7 +100,7 @@ func newGenerator(srv *emulator.Server) *generator {
 func byWorkload(email string) func(*generator) {
 	return func(g *generator) {
 		g.Spec.Auth = &v1alpha1.GCPAuth{WorkloadIdentity: &v1alpha1.WorkloadIdentity{
-			ServiceAccountRef: common.ServiceAccountSelector{Name: "app"}, Audience: pool, ServiceAccountEmail: email,
+			ServiceAccountRef: &common.ServiceAccountSelector{Name: "app"}, Audience: pool, ServiceAccountEmail: email,
 		}}
 	}
 }

@@ -35,6 +35,14 @@ func (a annotations) ServiceAccountAnnotations(context.Context, common.ServiceAc
 	return a, nil
 }
 
+func TestEmailOfOwn(t *testing.T) {
+	_, err := emailOf(t.Context(), &v1alpha1.WorkloadIdentity{ServiceAccountEmailFrom: v1alpha1.EmailFromAnnotation}, annotations{})
+	want := provider.NewError(provider.Invalid, "spec.auth.workloadIdentity.serviceAccountEmailFrom: needs serviceAccountRef, because the annotations of the operator's own ServiceAccount are not read; set serviceAccountEmail instead")
+	if diff := cmp.Diff(error(want), err); diff != "" {
+		t.Errorf("The annotations of the operator's own ServiceAccount are not read.\nemailOf(...): -want, +got:\n%s", diff)
+	}
+}
+
 func TestEmail(t *testing.T) {
 	const (
 		own      = "a@p.iam.gserviceaccount.com"
@@ -65,7 +73,7 @@ func TestEmail(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := emailOf(t.Context(), &v1alpha1.WorkloadIdentity{
-				ServiceAccountRef: common.ServiceAccountSelector{Name: "shop"}, ServiceAccountEmail: tc.email, ServiceAccountEmailFrom: tc.from,
+				ServiceAccountRef: &common.ServiceAccountSelector{Name: "shop"}, ServiceAccountEmail: tc.email, ServiceAccountEmailFrom: tc.from,
 			}, tc.account)
 			var want error
 			if tc.err != "" {

@@ -106,7 +106,7 @@ func FuzzRefusal(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, code int, body, retryAfter string) {
 		r := newRefusal(&http.Response{StatusCode: code, Header: http.Header{"Retry-After": {retryAfter}}}, []byte(body))
-		for _, m := range []refusals{keyRefusals, exchangeRefusals, impersonationRefusals, ambientRefusals} {
+		for _, m := range []refusals{keyRefusals, exchangeRefusals(accountField), impersonationRefusals, ambientRefusals} {
 			e := m.explain("field", r)
 			if e.Class == provider.NotFound || e.RetryAfter < 0 || strings.Contains(e.Message, "hunter2 ") || len(e.Message) > 500 {
 				t.Errorf("%d %q: %s: %s (%s)", code, body, e.Class, e.Message, e.RetryAfter)

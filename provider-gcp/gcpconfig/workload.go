@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 
-	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 )
@@ -21,6 +20,7 @@ const (
 
 	audienceField        = workloadField + ".audience"
 	accountField         = workloadField + ".serviceAccountRef"
+	ownField             = workloadField + ".operatorServiceAccount"
 	emailField           = workloadField + ".serviceAccountEmail"
 	grantExchange        = "urn:ietf:params:oauth:grant-type:token-exchange"
 	typeJWT              = "urn:ietf:params:oauth:token-type:jwt"
@@ -37,17 +37,21 @@ var (
 // set. It requests a new token each time, because ServiceAccount tokens are short-lived.
 type workloadLogin struct {
 	poster
-	at            logins
-	audience      string
-	tokenAudience []string
-	email         provider.Setting
-	scopes        []string
-	account       common.ServiceAccountSelector
-	creds         provider.Credentials
+	at       logins
+	identity *v1alpha1.WorkloadIdentity
+	// account is the field that names the ServiceAccount.
+	account string
+	email   provider.Setting
+	scopes  []string
+	creds   provider.Credentials
 }
 
 func newWorkloadLogin(ctx context.Context, p poster, w *v1alpha1.WorkloadIdentity, at logins, scopes []string, creds provider.Credentials) (login, error) {
+	one, err := provider.ExactlyOne(workloadField, provider.Choice{Field: "serviceAccountRef", Set: w.ServiceAccountRef != nil},
+		provider.Choice{Field: "operatorServiceAccount", Set: w.OperatorServiceAccount != nil})
 	switch {
+	case err != nil:
+		return nil, err
 	case !isAudience(w.Audience):
 		return nil, provider.NewError(provider.Invalid, audienceField+": must name a provider, such as //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER or identitynamespace:POOL:PROVIDER")
 	case w.ServiceAccountEmail != "" && !email.MatchString(w.ServiceAccountEmail):
@@ -57,14 +61,7 @@ func newWorkloadLogin(ctx context.Context, p poster, w *v1alpha1.WorkloadIdentit
 	if err != nil {
 		return nil, err
 	}
-	l := workloadLogin{
-		poster: p, at: at, audience: w.Audience, email: impersonated, scopes: scopes,
-		account: w.ServiceAccountRef, tokenAudience: w.ServiceAccountRef.Audiences, creds: creds,
-	}
-	if len(l.tokenAudience) == 0 {
-		l.tokenAudience = []string{tokenAudience(w.Audience)}
-	}
-	return l, nil
+	return workloadLogin{poster: p, at: at, identity: w, account: workloadField + "." + one, email: impersonated, scopes: scopes, creds: creds}, nil
 }
 
 // Only serviceAccountEmailFrom reads a ServiceAccount.
@@ -79,13 +76,15 @@ func emailOf(ctx context.Context, w *v1alpha1.WorkloadIdentity, creds provider.C
 		return set, nil
 	case w.ServiceAccountEmailFrom != v1alpha1.EmailFromAnnotation || set.Text != "":
 		return set, provider.NewError(provider.Invalid, workloadField+": set either serviceAccountEmail or serviceAccountEmailFrom: Annotation")
+	case w.ServiceAccountRef == nil:
+		return set, provider.NewError(provider.Invalid, workloadField+".serviceAccountEmailFrom: needs serviceAccountRef, because the annotations of the operator's own ServiceAccount are not read; set serviceAccountEmail instead")
 	}
-	annotations, err := provider.AnnotationsOf(ctx, creds, w.ServiceAccountRef)
+	annotations, err := provider.AnnotationsOf(ctx, creds, *w.ServiceAccountRef)
 	if err != nil {
 		return set, provider.Field(accountField, err)
 	}
 	return set.Or(annotations, provider.Annotation{
-		Name: emailAnnotation, Account: w.ServiceAccountRef, Field: accountField, Form: email, Value: "the email of the Google service account to impersonate",
+		Name: emailAnnotation, Account: *w.ServiceAccountRef, Field: accountField, Form: email, Value: "the email of the Google service account to impersonate",
 	})
 }
 
@@ -99,15 +98,18 @@ func tokenAudience(provider string) string {
 	return provider
 }
 
-var exchangeRefusals = refusals{
-	"invalid_target":      {provider.Denied, audienceField, "the pool or provider does not exist at Google, or is disabled"},
-	"invalid_grant":       {provider.Denied, workloadField, "Google does not accept the token of the ServiceAccount: check that the provider has the cluster as issuer, and audience (or serviceAccountRef.audiences) as audience"},
-	"unauthorized_client": {provider.Denied, accountField, "the attribute condition of the provider rejects the ServiceAccount"},
-	"access_denied":       {provider.Denied, accountField, "the provider rejects the ServiceAccount"},
-	"invalid_scope":       badScope,
-	"invalid_request":     {provider.Invalid, audienceField, "Google rejects the token exchange as invalid; check the name of the provider"},
-	"INVALID_ARGUMENT":    {provider.Invalid, audienceField, "Google rejects the token exchange as invalid; check the name of the provider"},
-	"PERMISSION_DENIED":   {provider.Denied, audienceField, "the Security Token Service refuses the call; check that its API is enabled in the project of the pool"},
+// exchangeRefusals are the refusals of a token exchange for the ServiceAccount that a field names.
+func exchangeRefusals(account string) refusals {
+	return refusals{
+		"invalid_target":      {provider.Denied, audienceField, "the pool or provider does not exist at Google, or is disabled"},
+		"invalid_grant":       {provider.Denied, workloadField, "Google does not accept the token of the ServiceAccount: check that the provider has the cluster as issuer, and audience (or serviceAccountRef.audiences, or operatorServiceAccount.audience) as audience"},
+		"unauthorized_client": {provider.Denied, account, "the attribute condition of the provider rejects the ServiceAccount"},
+		"access_denied":       {provider.Denied, account, "the provider rejects the ServiceAccount"},
+		"invalid_scope":       badScope,
+		"invalid_request":     {provider.Invalid, audienceField, "Google rejects the token exchange as invalid; check the name of the provider"},
+		"INVALID_ARGUMENT":    {provider.Invalid, audienceField, "Google rejects the token exchange as invalid; check the name of the provider"},
+		"PERMISSION_DENIED":   {provider.Denied, audienceField, "the Security Token Service refuses the call; check that its API is enabled in the project of the pool"},
+	}
 }
 
 var impersonationRefusals = refusals{
@@ -125,20 +127,20 @@ func (l workloadLogin) login(ctx context.Context) (provider.Token, error) {
 	if l.email.Text != "" {
 		scopes = []string{scope} // the scope for impersonation
 	}
-	subject, err := l.creds.ServiceAccountToken(ctx, l.account, l.tokenAudience...)
+	subject, err := l.token(ctx)
 	if err != nil {
-		return provider.Token{}, provider.Field(accountField, err)
+		return provider.Token{}, provider.Field(l.account, err)
 	}
 	t, err := l.form(ctx, l.at.exchange, url.Values{
 		"grant_type":           {grantExchange},
-		"audience":             {l.audience},
+		"audience":             {l.identity.Audience},
 		"scope":                {strings.Join(scopes, " ")},
 		"requested_token_type": {typeAccessToken},
 		"subject_token_type":   {typeJWT},
 		"subject_token":        {subject},
 	})
 	if err != nil {
-		return provider.Token{}, exchangeRefusals.explain(workloadField, err)
+		return provider.Token{}, exchangeRefusals(l.account).explain(workloadField, err)
 	}
 	if l.email.Text == "" {
 		return t, nil
@@ -148,6 +150,19 @@ func (l workloadLogin) login(ctx context.Context) (provider.Token, error) {
 		return provider.Token{}, impersonationRefusals.explain(l.email.Field, err)
 	}
 	return t, nil
+}
+
+// token returns a new token of the ServiceAccount.
+func (l workloadLogin) token(ctx context.Context) (string, error) {
+	if own := l.identity.OperatorServiceAccount; own != nil {
+		return provider.OwnToken(ctx, l.creds, own.Audience)
+	}
+	account := *l.identity.ServiceAccountRef
+	audiences := account.Audiences
+	if len(audiences) == 0 {
+		audiences = []string{tokenAudience(l.identity.Audience)}
+	}
+	return l.creds.ServiceAccountToken(ctx, account, audiences...)
 }
 
 // isAudience reports whether a text has the form of a workload identity provider's name or an identity

@@ -328,7 +328,7 @@ const pool = "//iam.googleapis.com/projects/123456789012/locations/global/worklo
 func withWorkload(email string, lifetime time.Duration) func(*testStore) {
 	return func(s *testStore) {
 		s.Spec.Auth = &v1alpha1.GCPAuth{WorkloadIdentity: &v1alpha1.WorkloadIdentity{
-			ServiceAccountRef: common.ServiceAccountSelector{Name: "app"}, Audience: pool, ServiceAccountEmail: email,
+			ServiceAccountRef: &common.ServiceAccountSelector{Name: "app"}, Audience: pool, ServiceAccountEmail: email,
 		}}
 		s.token = func(audiences []string) (string, error) {
 			return fake.NewToken("https://kubernetes", "system:serviceaccount:shop:app", audiences[0], time.Now().Add(lifetime)), nil
@@ -398,6 +398,9 @@ func TestBadAuth(t *testing.T) {
 	also := func(f func(*v1alpha1.WorkloadIdentity)) func(*testStore) {
 		return func(s *testStore) { withWorkload("", time.Hour)(s); f(s.Spec.Auth.WorkloadIdentity) }
 	}
+	own := also(func(w *v1alpha1.WorkloadIdentity) {
+		w.ServiceAccountRef, w.OperatorServiceAccount = nil, &common.OperatorServiceAccount{Audience: pool}
+	})
 	cases := map[string]struct {
 		reason string
 		change func(*testStore)
@@ -426,6 +429,18 @@ func TestBadAuth(t *testing.T) {
 				return fake.NewToken("i", "system:serviceaccount:evil:app", a[0], time.Now().Add(time.Hour)), nil
 			}
 		}, provider.Denied, workload + ".serviceAccountRef: the attribute condition"},
+		"OwnRefused": {"The error names the field if the operator refuses its own ServiceAccount.", func(s *testStore) {
+			own(s)
+			s.token = func([]string) (string, error) {
+				return "", provider.NewError(provider.Invalid, "auth: --ambient-credentials=none refuses it")
+			}
+		}, provider.Invalid, workload + ".operatorServiceAccount: --ambient-credentials=none refuses it"},
+		"OwnSubject": {"If the pool does not accept the operator's own ServiceAccount, the error names its field.", func(s *testStore) {
+			own(s)
+			s.token = func(a []string) (string, error) {
+				return fake.NewToken("i", "system:serviceaccount:evil:app", a[0], time.Now().Add(time.Hour)), nil
+			}
+		}, provider.Denied, workload + ".operatorServiceAccount: the attribute condition"},
 		"NoAccount": {"The error of a missing ServiceAccount is that of Kubernetes.", func(s *testStore) {
 			withWorkload("", time.Hour)(s)
 			s.token = func([]string) (string, error) {

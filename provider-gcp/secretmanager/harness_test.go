@@ -43,6 +43,10 @@ func (s *testStore) ServiceAccountToken(_ context.Context, _ common.ServiceAccou
 	return s.token(audiences)
 }
 
+func (s *testStore) OwnToken(_ context.Context, audience string) (string, error) {
+	return s.token([]string{audience})
+}
+
 func (s *testStore) Ambient() error {
 	if s.ambient {
 		return nil
@@ -92,7 +96,7 @@ func readFrom(ctx context.Context, s *testStore, url string) (*Client, error) {
 		return nil, err
 	}
 	// This login needs no key for the other endpoint. The test does not use it.
-	s.Spec.Auth = &v1alpha1.GCPAuth{WorkloadIdentity: &v1alpha1.WorkloadIdentity{Audience: "identitynamespace:pool:provider"}}
+	s.Spec.Auth = &v1alpha1.GCPAuth{WorkloadIdentity: &v1alpha1.WorkloadIdentity{ServiceAccountRef: &common.ServiceAccountSelector{Name: "app"}, Audience: "identitynamespace:pool:provider"}}
 	s.Spec.Endpoint = url
 	other, err := s.connect(ctx)
 	if err != nil {

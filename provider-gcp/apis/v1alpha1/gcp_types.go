@@ -62,10 +62,19 @@ const EmailFromAnnotation EmailSource = "Annotation"
 
 // WorkloadIdentity is a ServiceAccount that a workload identity pool of Google trusts.
 //
+// +kubebuilder:validation:XValidation:rule="has(self.serviceAccountRef) != has(self.operatorServiceAccount)",message="set exactly one of serviceAccountRef and operatorServiceAccount"
+// +kubebuilder:validation:XValidation:rule="!has(self.operatorServiceAccount) || !has(self.serviceAccountEmailFrom) || size(self.serviceAccountEmailFrom) == 0",message="serviceAccountEmailFrom needs serviceAccountRef"
 // +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountEmail) || size(self.serviceAccountEmail) == 0 || !has(self.serviceAccountEmailFrom) || size(self.serviceAccountEmailFrom) == 0",message="set either serviceAccountEmail or serviceAccountEmailFrom"
 type WorkloadIdentity struct {
 	// The ServiceAccount. Default audience of its token: the audience below; for a GKE cluster, the name of its pool.
-	ServiceAccountRef common.ServiceAccountSelector `json:"serviceAccountRef"`
+	// +optional
+	ServiceAccountRef *common.ServiceAccountSelector `json:"serviceAccountRef,omitempty"`
+
+	// The operator's own ServiceAccount. The audience here is the one of its token, which the provider must accept: the
+	// audience below or, for a GKE cluster, the name of its pool. Only for cluster Kinds, if the chart value
+	// ambientCredentials allows it.
+	// +optional
+	OperatorServiceAccount *common.OperatorServiceAccount `json:"operatorServiceAccount,omitempty"`
 
 	// The provider of the pool:
 	// //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER,
