@@ -166,8 +166,8 @@ type ServiceAccountSelector struct {
 
 // OperatorServiceAccount is the operator's own ServiceAccount.
 type OperatorServiceAccount struct {
-	// Audience of its token, such as vault. The operator refuses an audience that the Kubernetes API accepts, because Vault could act as
-	// the operator with such a token.
+	// Audience of its token, which the server of the store checks. The operator refuses an audience that the Kubernetes API accepts, because
+	// that server could act as the operator with such a token.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Audience string `json:"audience"`
