@@ -40,6 +40,21 @@ func Authorities(ctx context.Context, creds Credentials, at string, a v1alpha1.A
 	return pem, nil
 }
 
+// ServerTLS returns the TLS configuration of a client whose server has a certificate of these authorities. Arguments and errors are those
+// of Authorities.
+func ServerTLS(ctx context.Context, creds Credentials, at string, a v1alpha1.Authorities) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	pem, err := Authorities(ctx, creds, at, a)
+	if err != nil {
+		return nil, err
+	}
+	if pem != nil {
+		c.RootCAs = x509.NewCertPool()
+		c.RootCAs.AppendCertsFromPEM(pem)
+	}
+	return c, nil
+}
+
 // ArchivePEM returns the private key and the certificates of a PKCS#12 archive without a password, as PEM, in the order of LeafFirst. The
 // archive sets the work of deriving its keys, so one that takes more than a second is refused, which libraries do not do. The error has
 // class Invalid and contains no value.

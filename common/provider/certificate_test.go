@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"software.sslmate.com/src/go-pkcs12"
 
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -53,6 +54,48 @@ func TestCertificateFaultOf(t *testing.T) {
 			// gRPC keeps only the text of the error.
 			if diff := cmp.Diff(tc.want, provider.CertificateFaultOf(errors.New("connection error: "+tc.err.Error()))); diff != "" {
 				t.Errorf("%s\nCertificateFaultOf(the text of the error): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestServerTLS(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	own := x509.NewCertPool()
+	own.AppendCertsFromPEM(authority)
+	cases := map[string]struct {
+		reason  string
+		bundle  []byte
+		want    *x509.CertPool
+		wantErr string
+	}{
+		"None":  {"Without authorities, those of the system count.", nil, nil, ""},
+		"Own":   {"Only the authorities of the spec count.", authority, own, ""},
+		"NoPEM": {"Authorities that cannot be read are refused.", []byte("x"), nil, "spec.caBundle: has no certificate in PEM form"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c, err := provider.ServerTLS(t.Context(), nil, "spec", v1alpha1.Authorities{CABundle: tc.bundle})
+			if tc.wantErr != "" {
+				if provider.ClassOf(err) != provider.Invalid || !strings.HasPrefix(err.Error(), tc.wantErr) {
+					t.Errorf("%s\nServerTLS(...): want %q, got %v", tc.reason, tc.wantErr, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.MinVersion != tls.VersionTLS12 || !c.RootCAs.Equal(tc.want) {
+				t.Errorf("%s\nServerTLS(...): got other authorities, or version %#x", tc.reason, c.MinVersion)
 			}
 		})
 	}

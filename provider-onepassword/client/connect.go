@@ -7,8 +7,6 @@ package client
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"strings"
 	"time"
 
@@ -49,14 +47,9 @@ func connect(ctx context.Context, spec *v1alpha1.OnePasswordConnectSpec, creds p
 	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, provider.NewError(provider.Invalid, "%s: is not a token of Connect; store the token alone under this key", tokenField)
 	}
-	secured := &tls.Config{MinVersion: tls.VersionTLS12}
-	pem, err := provider.Authorities(ctx, creds, "spec", spec.Authorities)
+	secured, err := provider.ServerTLS(ctx, creds, "spec", spec.Authorities)
 	if err != nil {
 		return nil, err
-	}
-	if pem != nil {
-		secured.RootCAs = x509.NewCertPool()
-		secured.RootCAs.AppendCertsFromPEM(pem)
 	}
 	transport := provider.NewTransport(secured)
 	u.Path = strings.TrimRight(u.Path, "/")

@@ -15,14 +15,9 @@ import (
 
 // tlsOf reads certificates and keys. The operator reconnects when the object that contains one of them changes.
 func tlsOf(ctx context.Context, spec *v1alpha1.VaultServer, creds provider.Credentials) (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	pem, err := provider.Authorities(ctx, creds, "spec", spec.Authorities)
+	c, err := provider.ServerTLS(ctx, creds, "spec", spec.Authorities)
 	if err != nil {
 		return nil, err
-	}
-	if pem != nil {
-		c.RootCAs = x509.NewCertPool()
-		c.RootCAs.AppendCertsFromPEM(pem)
 	}
 	if t := spec.ClientTLS; t != nil {
 		c.Certificates, err = certificateOf(ctx, creds, "spec.clientTLS.certSecretRef", t.CertSecretRef, "spec.clientTLS.keySecretRef", t.KeySecretRef)

@@ -344,7 +344,7 @@ func newerServer(ctx context.Context, e *env) error {
 			return errors.Join(errs...)
 		})
 		if err == nil && changed.Load() == 0 {
-			err = errors.New("harness: no answer came through the URL of ConnectTo, or none with a known content type")
+			err = errors.New("harness: no answer came through the URL of ConnectTo, or the test server does not set Content-Type to that of its format, such as application/json")
 		}
 		return err
 	})
