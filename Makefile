@@ -133,6 +133,12 @@ generate: $(TOOLS)/controller-gen ## Write the Kinds, the deep copies and the CR
 	@go run ./hack/release lock
 	@go run ./hack/docs
 
+.PHONY: generate-module
+generate-module: $(TOOLS)/controller-gen ## Write the Kinds, the deep copies, the CRDs and the RBAC of a module of another repository (FOLDER=../acme/provider-acme).
+	@go run ./hack/kinds "$(FOLDER)/apis/v1alpha1"
+	@cd "$(FOLDER)/apis" && $(TOOLS)/controller-gen paths=./v1alpha1 object crd:allowDangerousTypes=false output:crd:dir=../manifests/crds
+	@go run ./hack/permissions $(TOOLS)/controller-gen "$(FOLDER)"
+
 .PHONY: release-rehearsal
 release-rehearsal: ## Release what is due in a copy of the last commit, publish it to a registry on loopback, and install from it. It needs jq, curl and qemu-user-static.
 	@$(SERVERS) exec go run ./hack/rehearsal

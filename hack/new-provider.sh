@@ -2,7 +2,7 @@
 # Creates a module with the Kinds KIND and ClusterKIND. The module compiles and passes its tests. In this tree it also gets a
 # page, owners, a chart and its place in every list.
 #
-# - provider: the module provider-NAME with a store. It passes the conformance suite with an in-memory store.
+# - provider: the module provider-NAME with a store. It passes the conformance suite with a test server of an invented service.
 # - generator: the module generator-NAME with a generator.
 #
 # Usage: new-provider.sh provider|generator NAME [KIND] [FOLDER] [PATH] [GROUP], where the default of FOLDER is the root of this tree,
@@ -55,12 +55,10 @@ done
 (cd "hack/new$type" && find . -name '*.tmpl') | while IFS= read -r file; do
 	lay_out "hack/new$type/$file" "$out/${file%.tmpl}"
 done
-tools=$PWD/bin/tools
 go -C "$out" mod edit -replace="$repository/common=$(realpath --relative-to="$out" common)"
 go run ./hack/kinds "$out/apis/v1alpha1"
 go -C "$out" mod tidy
-(cd "$out/apis" && "$tools/controller-gen" paths=./v1alpha1 object crd:allowDangerousTypes=false output:crd:dir=../manifests/crds)
-go run ./hack/permissions "$tools/controller-gen" "$out"
+make --no-print-directory generate-module FOLDER="$out"
 gofmt -w "$out"
 if [[ -z ${4:-} ]]; then
 	if [[ $type == provider ]]; then page=docs/providers/$name.md; else page=docs/generators/${kind,,}.md; fi
