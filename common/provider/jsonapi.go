@@ -28,10 +28,18 @@ type JSONAPI struct {
 // Errors begin with it.
 func (a *JSONAPI) Call(ctx context.Context, what, method, path string, in, out any) error {
 	raw, err := a.Send(ctx, what, method, path, in)
-	if err == nil && out != nil && json.Unmarshal(raw, out) != nil {
-		err = a.Foreign(what)
+	switch {
+	case err != nil:
+		return err
+	case out == nil && len(raw) == 0:
+		return nil
+	case out == nil: // The page of a proxy is no proof that anything was done.
+		out = &json.RawMessage{}
 	}
-	return err
+	if json.Unmarshal(raw, out) != nil {
+		return a.Foreign(what)
+	}
+	return nil
 }
 
 // Foreign returns the error of an answer that is not one of the service.

@@ -36,6 +36,9 @@ func TestJSONAPI(t *testing.T) {
 		"Throttle": {"A service, or a proxy, can ask to wait.", http.MethodGet, 429, "", "7", result{Class: provider.Throttled, Error: "reading: Acme throttles the calls; retrying with back-off (7s)"}},
 		"Missing":  {"The module classifies other answers.", http.MethodGet, 404, "acme: none", "", result{Class: provider.NotFound, Error: "reading: does not exist"}},
 		"Field":    {"An error that names a field needs no more.", http.MethodGet, 401, "acme: login", "", result{Class: provider.Denied, Error: "spec.token: is not accepted"}},
+		"Deleted":  {"A deletion has no content.", http.MethodDelete, 204, "", "", result{}},
+		"Known":    {"If it has some, nothing is read from it.", http.MethodDelete, 200, `{"name":"db"}`, "", result{}},
+		"Login":    {"A page is not the answer to a deletion.", http.MethodDelete, 200, `<html>`, "", result{Class: provider.Unavailable, Error: "reading: spec.url: the response is not that of Acme; check the address"}},
 		"Proxy":    {"A 404 of another server is not one of the service.", http.MethodGet, 404, "none", "", result{Class: provider.Unavailable, Error: "reading: spec.url: the response is not that of Acme; check the address"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +68,11 @@ func TestJSONAPI(t *testing.T) {
 				Name string `json:"name"`
 			}
 			var got result
-			if err := a.Call(t.Context(), "reading", tc.method, "/v1/db", nil, &out); err != nil {
+			var into any = &out
+			if tc.method == http.MethodDelete {
+				into = nil
+			}
+			if err := a.Call(t.Context(), "reading", tc.method, "/v1/db", nil, into); err != nil {
 				got = result{Class: provider.ClassOf(err), Error: err.Error()}
 				if wait := provider.RetryAfter(err); wait > 0 {
 					got.Error += fmt.Sprintf(" (%s)", wait.Round(time.Second))
