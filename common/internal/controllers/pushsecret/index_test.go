@@ -156,7 +156,7 @@ func (w *randomized) step() {
 			obj.written.Wrote(ps)
 		}
 		_, unsaved := obj.present(ps)
-		obj.rows.wrote(unsaved)
+		obj.rows.wrote(unsaved, ps.Status.Stores)
 		obj.reindex()
 	case 4, 5, 6:
 		obj.stores.move(id, w.location)

@@ -83,6 +83,9 @@ type rows struct {
 	mu sync.Mutex
 	// Bound: one per store of the object.
 	changed map[storeID]*v1alpha1.PushStoreStatus
+	// base has the entries of the status that a change was made from.
+	// Bound: one per change.
+	base map[storeID][]v1alpha1.PushEntryStatus
 }
 
 // edit changes the status entry of a store, unless change returns false. change must replace its Entries, and not change them. ps is
@@ -91,10 +94,14 @@ func (o *object) edit(ps *v1alpha1.PushSecret, id storeID, change func(*v1alpha1
 	o.rows.mu.Lock()
 	defer o.rows.mu.Unlock()
 	is := o.row(ps, id)
+	base := is.Entries
 	is.Conditions = slices.Clone(is.Conditions)
 	if change(&is) {
 		if o.rows.changed == nil {
-			o.rows.changed = map[storeID]*v1alpha1.PushStoreStatus{}
+			o.rows.changed, o.rows.base = map[storeID]*v1alpha1.PushStoreStatus{}, map[storeID][]v1alpha1.PushEntryStatus{}
+		}
+		if o.rows.changed[id] == nil {
+			o.rows.base[id] = base
 		}
 		if o.rows.changed[id] = &is; o.seen.Load() != nil {
 			o.of.ahead.Store(o, nil)
@@ -180,13 +187,24 @@ func (o *object) present(ps *v1alpha1.PushSecret) (all []v1alpha1.PushStoreStatu
 	return all, maps.Clone(o.rows.changed)
 }
 
+// behind reports whether a status has other entries than the one that a change was made from.
+func (r *rows) behind(stores []v1alpha1.PushStoreStatus) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(stores, func(s v1alpha1.PushStoreStatus) bool {
+		id := idOf(s)
+		return r.changed[id] != nil && !equality.Semantic.DeepEqual(r.base[id], s.Entries)
+	})
+}
+
 // merge adds the entries that another process of this module has written to the changes, so that neither is forgotten. An
 // entry that one of the two has created stays created.
 func (r *rows) merge(stores []v1alpha1.PushStoreStatus) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range stores {
-		is := r.changed[idOf(s)]
+		id := idOf(s)
+		is := r.changed[id]
 		if is == nil {
 			continue
 		}
@@ -201,13 +219,19 @@ func (r *rows) merge(stores []v1alpha1.PushStoreStatus) {
 				all.Entries[i] = e
 			}
 		}
-		r.changed[idOf(s)] = &all
+		r.changed[id], r.base[id] = &all, s.Entries
 	}
 }
 
-// wrote forgets changes, which are written now, unless there are later ones.
-func (r *rows) wrote(saved map[storeID]*v1alpha1.PushStoreStatus) {
+// wrote forgets changes, which are written now, unless there are later ones. Those were made from the status that is now written.
+func (r *rows) wrote(saved map[storeID]*v1alpha1.PushStoreStatus, stores []v1alpha1.PushStoreStatus) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.changed, func(id storeID, is *v1alpha1.PushStoreStatus) bool { return saved[id] == is })
+	maps.DeleteFunc(r.base, func(id storeID, _ []v1alpha1.PushEntryStatus) bool { return r.changed[id] == nil })
+	for _, s := range stores {
+		if id := idOf(s); r.changed[id] != nil {
+			r.base[id] = s.Entries
+		}
+	}
 }

@@ -11,6 +11,7 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
@@ -109,8 +110,11 @@ func (p *pass) conclude(ctx context.Context, of *status.Verdict) error {
 		fields, after, changed := p.fields(&shown.Status, stores, of)
 		p.account(after, stores)
 		if !changed && equality.Semantic.DeepEqual(p.mine(shown.Status.Stores), stores) {
-			p.obj.rows.wrote(unsaved)
+			p.obj.rows.wrote(unsaved, shown.Status.Stores)
 			return nil
+		}
+		if err := upToDate(ctx, p.client, p.obj, shown); err != nil {
+			return err
 		}
 		out := &v1alpha1.PushSecret{}
 		written, err := status.Apply(ctx, p.client, "PushSecret", shown, p.manager, fields, out, func() bool { return equality.Semantic.DeepEqual(shown.Status.Stores, out.Status.Stores) })
@@ -118,7 +122,7 @@ func (p *pass) conclude(ctx context.Context, of *status.Verdict) error {
 		switch {
 		case written:
 			p.obj.written.Wrote(out)
-			p.obj.rows.wrote(unsaved)
+			p.obj.rows.wrote(unsaved, out.Status.Stores)
 			p.obj.shown()
 			p.obj.reindex()
 			status.RecordEvent(p.events, p.ps, "Push", shown.Status.Conditions, after)
@@ -132,6 +136,23 @@ func (p *pass) conclude(ctx context.Context, of *status.Verdict) error {
 			return err
 		}
 	}
+}
+
+// upToDate returns an error if another process of this module has written entries since the changes to write were made. The API server
+// reports that as a conflict only if the cache does not show it yet. The next walk has the entries of both.
+func upToDate(ctx context.Context, c client.Client, obj *object, shown *v1alpha1.PushSecret) error {
+	if !obj.rows.behind(shown.Status.Stores) {
+		return nil
+	}
+	live := &v1alpha1.PushSecret{} // Of a late walk, the cache was older than the changes.
+	if err := c.Get(ctx, client.ObjectKeyFromObject(shown), live); err != nil {
+		return errors.Wrap(client.IgnoreNotFound(err), "cannot read the PushSecret")
+	}
+	if live.UID != shown.UID || !obj.rows.behind(live.Status.Stores) {
+		return nil
+	}
+	obj.rows.merge(live.Status.Stores)
+	return errors.New("another process has written the status")
 }
 
 // fields returns the status to apply, its conditions, and whether more than the entries of stores has changed. Entries and conditions are
