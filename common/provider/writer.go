@@ -7,7 +7,8 @@ import (
 )
 
 // A Writer is a Client that writes secrets. It never decides what to write: it gets the observed and the desired
-// state, and returns ErrChanged if the secret has changed since it was observed. Its writes to one secret never overlap.
+// state, and returns ErrChanged if the secret has changed since it was observed. It gets one
+// write to a key at a time. Other Clients can write the same secret meanwhile.
 //
 // The mark of a secret names the object that created it. It is stored with the secret, but not in the value: in a
 // tag, a label or custom metadata that only this project reads. A secret is deleted for an object only if its mark
@@ -169,9 +170,9 @@ func write(ctx context.Context, l *Link, key, name, doing string, f func(context
 		written, err := f(ctx, w)
 		switch {
 		case errors.Is(err, ErrChanged):
-			err = NewError(Conflict, "%.64q: %s", key, ErrChanged)
+			err = NewError(Conflict, "%s: %s", Quoted(key), ErrChanged)
 		case IsNotFound(err):
-			err = NewError(Conflict, "%.64q: another client deleted it meanwhile; retrying", key)
+			err = NewError(Conflict, "%s: another client deleted it meanwhile; retrying", Quoted(key))
 		}
 		return written, err
 	})
