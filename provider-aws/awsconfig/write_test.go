@@ -1,6 +1,7 @@
 package awsconfig
 
 import (
+	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,5 +58,35 @@ func TestToAllow(t *testing.T) {
 				t.Errorf("%s\nToAllow(...): -want, +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestLockSecret checks which writes wait for each other.
+func TestLockSecret(t *testing.T) {
+	c := &Config{}
+	unlock, err := c.LockSecret(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, tc := range map[string]struct {
+		reason string
+		c      *Config
+		arn    string
+		waits  bool
+	}{
+		"Same":   {"Another write of the secret waits.", c, "a", true},
+		"Other":  {"A write of another secret does not.", c, "b", false},
+		"Server": {"A server that answers with the ARN of another server's secret blocks no writes there.", &Config{Endpoint: new("https://example.com")}, "a", false},
+	} {
+		unlock, err := tc.c.LockSecret(ctx, tc.arn)
+		if (err != nil) != tc.waits {
+			t.Errorf("%s: %s: error %v", name, tc.reason, err)
+		}
+		if err == nil {
+			unlock()
+		}
 	}
 }

@@ -215,6 +215,11 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 // overwrite therefore reads the parameter right before, and detects by the number of the new version whether it
 // has still overwritten another value.
 func (c *Client) overwrite(ctx context.Context, key, name string, m metadata, seen provider.Observed, data []byte) (provider.Written, error) {
+	unlock, err := c.config.LockSecret(ctx, cmp.Or(seen.Token, name))
+	if err != nil {
+		return provider.Written{}, err
+	}
+	defer unlock()
 	p, err := c.readUnchanged(ctx, key, name, seen)
 	if err != nil {
 		return provider.Written{}, err
@@ -320,6 +325,11 @@ func (c *Client) ifSeen(ctx context.Context, t provider.Target, seen provider.Ob
 	if err != nil {
 		return err
 	}
+	unlock, err := c.config.LockSecret(ctx, cmp.Or(seen.Token, name))
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	p, err := c.read(ctx, t.Key, name)
 	if err != nil {
 		return err

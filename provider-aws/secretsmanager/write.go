@@ -243,6 +243,11 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 // put writes a value in two steps. It stores a new version next to the current one, and then makes it current.
 // AWS does the second step only if the current version is still the one in seen.
 func (c *Client) put(ctx context.Context, key string, seen provider.Observed, data []byte) (provider.Written, error) {
+	unlock, err := c.config.LockSecret(ctx, cmp.Or(seen.ID, c.config.ID(key)))
+	if err != nil {
+		return provider.Written{}, err
+	}
+	defer unlock()
 	d, err := c.unchanged(ctx, key, seen)
 	if err != nil {
 		return provider.Written{}, err
@@ -314,6 +319,11 @@ func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Obse
 	if err := c.config.CheckKey(t.Key); err != nil {
 		return err
 	}
+	unlock, err := c.config.LockSecret(ctx, cmp.Or(seen.ID, c.config.ID(t.Key)))
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	d, err := c.unchanged(ctx, t.Key, seen)
 	if err != nil {
 		return err
@@ -328,6 +338,11 @@ func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Ob
 	if err := c.config.CheckKey(t.Key); err != nil {
 		return err
 	}
+	unlock, err := c.config.LockSecret(ctx, cmp.Or(seen.ID, c.config.ID(t.Key)))
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	d, err := c.unchanged(ctx, t.Key, seen)
 	if err != nil {
 		return err
